@@ -1,0 +1,370 @@
+//! From gaps to masses: the normaliser of γ-entmax.
+//!
+//! A gap is `g_j = β(z_max − z_j)/δ ≥ 0`; the masses are `p_j = (1 − x − g_j)₊^δ`, and the depth `x ≥ 0` is what
+//! makes them sum to one. No gap of 1 or more has mass, so everything happens among the *pool* of gaps below 1.
+//! At γ = 1 the unit δ is infinite, gaps are `β(z_max − z_j)`, and the masses are softmax's.
+//!
+//! - 1 < γ ≤ 2: the norm `‖(1 − x − g)₊‖_δ` is convex in `x` and at least 1 at `x = 0`, so Newton's steps towards
+//!   1 never overshoot and a label once dropped stays dropped. For δ = 1 a step that drops nothing is exact; for
+//!   δ = 2 a quadratic ends the search.
+//! - γ > 2: `p` has an infinite slope where it reaches zero, and `x` cannot be told from `1 − g` there. The
+//!   unknown is the mass `y` of the last label in the support instead: `p_j = (y^{1/δ} + g_last − g_j)^δ` is convex
+//!   in `y` with a slope between 0 and 1, and nothing cancels.
+
+use super::lanes::{Lanes, sum};
+use crate::Gamma;
+use crate::kernel::{LANES, Order, math};
+
+/// A sum this close to one has converged: beyond it, steps are rounding.
+const CONVERGED: f64 = 1.0 + 2.0 * f64::EPSILON;
+/// Far more steps than any row was seen to take; a bound, so that no row can hold the caller up.
+const MOST_STEPS: usize = 200;
+
+/// Turns gaps, in any order, at least one of them 0 and +∞ allowed, into masses that sum to one.
+pub(crate) fn normalize_gaps(gaps: &mut [f64], gamma: Gamma) {
+    Normalizer::new(gaps, gamma, &mut Vec::new()).fill(gaps);
+}
+
+/// What gives any gap of one row its mass.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Normalizer {
+    curve: Curve,
+    /// Sum of the masses before division: 1 up to rounding, except at γ = 1.
+    total: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Curve {
+    /// γ = 1.
+    Exponential,
+    /// γ = 2: `(level − g)₊` with `level = 1 − x`.
+    Linear { level: f64 },
+    /// γ = 1.5: `(level − g)₊²`.
+    Square { level: f64 },
+    /// Other γ < 2.
+    Power { depth: f64, delta: f64 },
+    /// γ > 2, anchored at the last label of the support.
+    Anchored { gap: f64, slack: f64, mass: f64, delta: f64 },
+}
+
+impl Normalizer {
+    /// Finds the normaliser of a row's gaps; `pool` is scratch.
+    pub(super) fn new(gaps: &[f64], gamma: Gamma, pool: &mut Vec<f64>) -> Self {
+        let order = Order::from(gamma);
+        if order != Order::Max {
+            collect_pool(gaps, pool);
+        }
+        match order {
+            Order::Max => Self { curve: Curve::Exponential, total: sum(gaps, |gap| math::exp(-gap)) },
+            Order::One => linear(pool),
+            Order::Two => square(pool),
+            Order::Other { delta, inverse } if delta > 1.0 => power(pool, delta, inverse),
+            Order::Other { delta, inverse } => anchored(pool, delta, inverse),
+        }
+    }
+
+    /// Replaces every gap by its mass; a gap outside the support gets exactly 0.
+    pub(super) fn fill(&self, gaps: &mut [f64]) {
+        let total = self.total;
+        match self.curve {
+            Curve::Exponential => each(gaps, |gap| math::exp(-gap) / total),
+            Curve::Linear { level } => each(gaps, |gap| positive(level - gap) / total),
+            Curve::Square { level } => {
+                each(gaps, |gap| positive(level - gap) * positive(level - gap) / total)
+            }
+            Curve::Power { depth, delta } => {
+                let level = 1.0 - depth;
+                sparse_each(gaps, level, |gap| power_mass(depth + gap, delta) / total);
+            }
+            Curve::Anchored { gap: last, slack, mass, delta } => {
+                sparse_each(gaps, last.next_up(), |gap| anchored_mass(last - gap, slack, mass, delta) / total)
+            }
+        }
+    }
+
+    /// `1 − x − g`, whose power δ is the mass: negative outside the support, and 1 for every label at γ = 1.
+    pub(super) fn slack(&self, gap: f64) -> f64 {
+        match self.curve {
+            Curve::Exponential => 1.0,
+            Curve::Linear { level } | Curve::Square { level } => level - gap,
+            Curve::Power { depth, .. } => 1.0 - (depth + gap),
+            Curve::Anchored { gap: last, slack, .. } if gap <= last => slack + (last - gap),
+            Curve::Anchored { gap: last, slack, .. } => (slack + (last - gap)).min(0.0),
+        }
+    }
+
+    /// `δ(x + g)`, which is `−ln p` at γ = 1 and δ on the edge of the support.
+    pub(super) fn depth(&self, gap: f64, gamma: Gamma) -> f64 {
+        match self.curve {
+            Curve::Exponential => math::ln(self.total) + gap,
+            Curve::Power { depth, delta } => delta * (depth + gap),
+            _ => gamma.delta() * (1.0 - self.slack(gap)),
+        }
+    }
+}
+
+/// Copies the gaps below 1. Most groups hold none and end at one test.
+fn collect_pool(gaps: &[f64], pool: &mut Vec<f64>) {
+    pool.clear();
+    for group in gaps.chunks(LANES) {
+        if group.iter().fold(false, |any, gap| any | (*gap < 1.0)) {
+            pool.extend(group.iter().copied().filter(|gap| *gap < 1.0));
+        }
+    }
+}
+
+fn each(gaps: &mut [f64], mass: impl Fn(f64) -> f64) {
+    for gap in gaps {
+        *gap = mass(*gap);
+    }
+}
+
+/// Masses of the gaps below `end` and zeros elsewhere, without the arithmetic for groups that are all zeros.
+fn sparse_each(gaps: &mut [f64], end: f64, mass: impl Fn(f64) -> f64) {
+    for group in gaps.chunks_mut(LANES) {
+        if group.iter().fold(false, |any, gap| any | (*gap < end)) {
+            each(group, |gap| if gap < end { mass(gap) } else { 0.0 });
+        } else {
+            group.fill(0.0);
+        }
+    }
+}
+
+#[inline(always)]
+fn positive(value: f64) -> f64 {
+    if value > 0.0 { value } else { 0.0 }
+}
+
+/// Count, sum and sum of squares of `(level − g)₊`, and its least positive value.
+fn moments(pool: &[f64], level: f64) -> (f64, f64, f64, f64) {
+    let mut count = Lanes::ZERO;
+    let mut first = Lanes::ZERO;
+    let mut second = Lanes::ZERO;
+    let mut least = [f64::INFINITY; LANES];
+    Lanes::each(pool, |lane, gap| {
+        let slack = positive(level - gap);
+        count.add(lane, if slack > 0.0 { 1.0 } else { 0.0 });
+        first.add(lane, slack);
+        second.add(lane, slack * slack);
+        let bound = if slack > 0.0 { slack } else { f64::INFINITY };
+        least[lane] = if bound < least[lane] { bound } else { least[lane] };
+    });
+    let least = least.into_iter().fold(f64::INFINITY, f64::min);
+    (count.total(), first.total(), second.total(), least)
+}
+
+fn linear(pool: &mut Vec<f64>) -> Normalizer {
+    let mut level = 1.0;
+    loop {
+        let (count, first, ..) = moments(pool, level);
+        level -= (first - 1.0) / count;
+        let before = pool.len();
+        pool.retain(|gap| *gap < level);
+        if pool.len() == before {
+            let (_, total, ..) = moments(pool, level);
+            return Normalizer { curve: Curve::Linear { level }, total };
+        }
+    }
+}
+
+fn square(pool: &mut Vec<f64>) -> Normalizer {
+    let mut level = 1.0;
+    for _ in 0..MOST_STEPS {
+        let (count, first, second, least) = moments(pool, level);
+        let excess = second - 1.0;
+        // The root of Σ(b − t)² = 1, once it drops no label and its discriminant does not cancel.
+        if count * excess <= 0.75 * first * first {
+            let step = excess / (first + (first * first - count * excess).sqrt());
+            if step <= least {
+                level -= step;
+                break;
+            }
+        }
+        let next = level - (second - second.sqrt()) / first;
+        if next >= level {
+            break;
+        }
+        level = next;
+        pool.retain(|gap| *gap < level);
+    }
+    let (_, _, total, _) = moments(pool, level);
+    Normalizer { curve: Curve::Square { level }, total }
+}
+
+fn power(pool: &mut Vec<f64>, delta: f64, inverse: f64) -> Normalizer {
+    let mut depth = 0.0;
+    let (mut total, mut slope) = power_sums(pool, depth, delta);
+    for _ in 0..MOST_STEPS {
+        if total <= CONVERGED {
+            break;
+        }
+        // Newton on the norm, S^{1/δ}: nearly straight in x, and exactly so for tied labels and as γ → 1.
+        let next = depth - total * math::exp_m1(-inverse * math::ln(total)) / slope;
+        if next <= depth {
+            break;
+        }
+        depth = next;
+        pool.retain(|gap| depth + *gap < 1.0);
+        (total, slope) = power_sums(pool, depth, delta);
+    }
+    Normalizer { curve: Curve::Power { depth, delta }, total }
+}
+
+/// `Σ(1 − w)^δ` and `Σ(1 − w)^{δ − 1}` at `w = depth + g`.
+fn power_sums(pool: &[f64], depth: f64, delta: f64) -> (f64, f64) {
+    let mut masses = Lanes::ZERO;
+    let mut slopes = Lanes::ZERO;
+    Lanes::each(pool, |lane, gap| {
+        let w = depth + gap;
+        let mass = power_mass(w, delta);
+        masses.add(lane, mass);
+        slopes.add(lane, if w < 1.0 { mass / (1.0 - w) } else { 0.0 });
+    });
+    (masses.total(), slopes.total())
+}
+
+/// `(1 − w)₊^δ` without rounding `1 − w` first: near γ = 1 that would lose `w` altogether.
+#[inline(always)]
+fn power_mass(w: f64, delta: f64) -> f64 {
+    let mass = math::exp_nonpositive(delta * math::ln_1p(-w));
+    if w < 1.0 { mass } else { 0.0 }
+}
+
+fn anchored(pool: &mut [f64], delta: f64, inverse: f64) -> Normalizer {
+    let size = select_support(pool, delta);
+    let support = &pool[..size];
+    let gap = support.iter().copied().fold(0.0, f64::max);
+    // The sum's slope in y is at least 1 and every mass at least y: both bound the root from above.
+    let mut mass = (1.0 - norm_power(support, gap, delta)).min(1.0 / size as f64);
+    let mut slack = math::pow(mass, inverse);
+    let (mut total, mut slope) = anchored_sums(support, gap, slack, mass, delta);
+    for _ in 0..MOST_STEPS {
+        let next = mass - (total - 1.0) / slope;
+        if total <= CONVERGED || next >= mass || next <= 0.0 {
+            break;
+        }
+        mass = next;
+        slack = math::pow(mass, inverse);
+        (total, slope) = anchored_sums(support, gap, slack, mass, delta);
+    }
+    Normalizer { curve: Curve::Anchored { gap, slack, mass, delta }, total }
+}
+
+/// Moves the support to the front and returns its size: label `i` is in it when `Σ(g_i − g_j)₊^δ < 1`.
+///
+/// The sum grows with `g_i`, so one pivot settles every label on its side, as in quickselect.
+fn select_support(pool: &mut [f64], delta: f64) -> usize {
+    let (mut inside, mut end) = (0, pool.len());
+    while inside < end {
+        let open = &pool[inside..end];
+        let pivot = median_of_three(open[0], open[open.len() / 2], open[open.len() - 1]);
+        if norm_power(&pool[..end], pivot, delta) < 1.0 {
+            inside += partition(&mut pool[inside..end], |gap| gap <= pivot);
+        } else {
+            end = inside + partition(&mut pool[inside..end], |gap| gap < pivot);
+        }
+    }
+    inside
+}
+
+fn median_of_three(a: f64, b: f64, c: f64) -> f64 {
+    a.min(b).max(a.max(b).min(c))
+}
+
+/// Moves what satisfies `first` to the front and returns how many do.
+fn partition(values: &mut [f64], first: impl Fn(f64) -> bool) -> usize {
+    let mut count = 0;
+    for index in 0..values.len() {
+        if first(values[index]) {
+            values.swap(count, index);
+            count += 1;
+        }
+    }
+    count
+}
+
+/// `Σ(pivot − g)₊^δ`.
+fn norm_power(pool: &[f64], pivot: f64, delta: f64) -> f64 {
+    sum(pool, |gap| math::pow(positive(pivot - gap), delta))
+}
+
+fn anchored_sums(support: &[f64], last: f64, slack: f64, mass: f64, delta: f64) -> (f64, f64) {
+    let mut masses = Lanes::ZERO;
+    let mut slopes = Lanes::ZERO;
+    Lanes::each(support, |lane, gap| {
+        let above = last - gap;
+        // The padding of a short group lies below the last label.
+        let inside = above >= 0.0;
+        let own = anchored_mass(above, slack, mass, delta);
+        masses.add(lane, if inside { own } else { 0.0 });
+        let slope = if above > 0.0 { own / mass * (slack / (slack + above)) } else { 1.0 };
+        slopes.add(lane, if inside { slope } else { 0.0 });
+    });
+    (masses.total(), slopes.total())
+}
+
+/// The mass of a label `above` the last one by so much; the last one's is not recomputed from a slack that may
+/// have underflowed.
+#[inline(always)]
+fn anchored_mass(above: f64, slack: f64, mass: f64, delta: f64) -> f64 {
+    if above > 0.0 { math::pow(slack + above, delta) } else { mass }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GAMMAS: [f64; 14] =
+        [1.0, 1.0 + 1e-15, 1.0 + 1e-9, 1.001, 1.02, 1.1, 1.5, 1.9, 1.999, 2.0, 2.001, 2.5, 3.0, 16.0];
+
+    fn masses(gaps: &[f64], gamma: f64) -> Vec<f64> {
+        let mut masses = gaps.to_vec();
+        normalize_gaps(&mut masses, Gamma::new(gamma).unwrap());
+        masses
+    }
+
+    #[test]
+    fn a_lone_top_label_takes_all() {
+        for gamma in GAMMAS {
+            assert_eq!(masses(&[0.0], gamma), [1.0]);
+            assert_eq!(masses(&[f64::INFINITY, 0.0, f64::INFINITY], gamma), [0.0, 1.0, 0.0]);
+        }
+    }
+
+    #[test]
+    fn tied_labels_share_equally() {
+        for gamma in GAMMAS {
+            for count in [2_usize, 3, 17, 1000] {
+                for mass in masses(&vec![0.0; count], gamma) {
+                    assert!((mass * count as f64 - 1.0).abs() < 1e-14, "{gamma} {count} {mass}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_gap_of_one_is_outside() {
+        for gamma in GAMMAS.into_iter().filter(|gamma| *gamma > 1.0) {
+            assert_eq!(masses(&[1.0, 0.0], gamma), [0.0, 1.0], "{gamma}");
+        }
+    }
+
+    #[test]
+    fn sparsemax_and_entmax15_are_exact_on_dyadic_gaps() {
+        assert_eq!(masses(&[0.0, 0.25, 0.25, 0.0, 2.0], 2.0), [0.375, 0.125, 0.125, 0.375, 0.0]);
+        assert_eq!(masses(&[0.0, 0.5, 0.75], 2.0), [0.75, 0.25, 0.0]);
+        // 0.8² + 0.6² = 1.
+        let p = masses(&[0.0, 0.2, 0.9], 1.5);
+        assert!((p[0] - 0.64).abs() < 1e-15 && (p[1] - 0.36).abs() < 1e-15 && p[2] == 0.0, "{p:?}");
+    }
+
+    /// Two labels at δ = ½: `√a + √b = 1` with `a − b = g` gives `√b = (1 − g)/2`.
+    #[test]
+    fn masses_on_the_edge_are_accurate_above_two() {
+        for edge in [1e-3, 1e-6, 1e-9, 1e-12, 1e-15] {
+            let gap = 1.0 - edge;
+            let p = masses(&[0.0, gap], 3.0);
+            assert!((p[1] - (1.0 - gap) / 2.0).abs() < 4e-16, "{edge} {p:?}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! `Error`: every way a call can fail, with the place and the value that made it fail.
+
+use std::fmt;
+
+/// `std::result::Result` with this crate's [`Error`].
+///
+/// ```
+/// fn level() -> conformax::Result<conformax::Alpha> {
+///     conformax::Alpha::new(0.1)
+/// }
+/// assert!(level().is_ok());
+/// ```
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// What was wanted, what came, and where.
+///
+/// ```
+/// use conformax::{Alpha, Error};
+/// let error = Alpha::new(1.5).unwrap_err();
+/// assert_eq!(error, Error::Alpha(1.5));
+/// assert_eq!(error.to_string(), "alpha must lie strictly between 0 and 1, got 1.5");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Error {
+    /// A miscoverage level outside (0, 1).
+    Alpha(f64),
+    /// A confidence outside (0, 1).
+    Confidence(f64),
+    /// Text that is not a decimal number of at most 18 significant digits.
+    Decimal(String),
+    /// An entmax index outside 1..=16.
+    Gamma(f64),
+    /// A score's parameter outside its range.
+    Parameter {
+        /// The parameter's name, as it is spelled everywhere.
+        name: &'static str,
+        /// What a valid value is.
+        wanted: &'static str,
+        /// The value that came.
+        got: f64,
+    },
+    /// A name that no score has.
+    UnknownScore(String),
+    /// Zero classes, or more than a `u32` can number.
+    Classes(usize),
+    /// A buffer whose length is not a whole number of rows.
+    Shape {
+        /// Elements in the buffer.
+        len: usize,
+        /// Classes a row should have.
+        classes: usize,
+    },
+    /// Two arrays that should have one entry per row and do not agree.
+    Rows {
+        /// What the second array holds.
+        what: &'static str,
+        /// Rows of logits.
+        wanted: usize,
+        /// Entries of the second array.
+        got: usize,
+    },
+    /// Two collections of rows with different numbers of classes.
+    ClassCount {
+        /// Classes of the first.
+        wanted: usize,
+        /// Classes of the second.
+        got: usize,
+    },
+    /// A NaN or +∞ logit.
+    Logit {
+        /// Row of the offending logit.
+        row: u64,
+        /// Class of the offending logit.
+        class: usize,
+        /// NaN or +∞.
+        value: f64,
+    },
+    /// A row in which every class has probability zero.
+    AllMasked {
+        /// The row of −∞ alone.
+        row: u64,
+    },
+    /// A label that is not a class.
+    Label {
+        /// Row of the offending label.
+        row: u64,
+        /// The label.
+        label: u32,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// Under [`Masked::Never`](crate::Masked::Never), a calibration row whose true label has logit −∞.
+    MaskedLabel {
+        /// Row of the masked true label.
+        row: u64,
+        /// The label.
+        label: u32,
+    },
+    /// A uniform draw outside [0, 1).
+    Draw {
+        /// Row of the offending draw.
+        row: u64,
+        /// The draw.
+        value: f64,
+    },
+    /// Calibration without a single row.
+    NoCalibrationRows,
+    /// Evaluation without a single row.
+    NoTestRows,
+    /// A calibration score that is NaN.
+    ScoreIsNan {
+        /// Index of the score.
+        row: u64,
+    },
+    /// Tuning without a single candidate.
+    NoCandidates,
+    /// Tuning without a single row to tune on.
+    NoTuningRows,
+    /// Fractions that are not positive or do not sum to one.
+    Fractions(f64),
+    /// Strata that are not contiguous ranges starting at zero.
+    Strata {
+        /// First size of the offending stratum.
+        from: u64,
+    },
+    /// A probability outside (0, 1).
+    Probability(f64),
+    /// A precision outside (0, 1).
+    Precision(f64),
+    /// A rank outside 1..=n.
+    Rank {
+        /// The rank.
+        rank: u64,
+        /// Number of calibration rows.
+        n: u64,
+    },
+}
+
+impl Error {
+    /// The same error with its row counted from `first_row`, for callers that work through a file block by block.
+    ///
+    /// ```
+    /// # use conformax::Error;
+    /// let error = Error::AllMasked { row: 2 }.offset_rows(1_000);
+    /// assert_eq!(error, Error::AllMasked { row: 1_002 });
+    /// ```
+    #[must_use]
+    pub fn offset_rows(mut self, first_row: u64) -> Self {
+        match &mut self {
+            Self::Logit { row, .. }
+            | Self::AllMasked { row }
+            | Self::Label { row, .. }
+            | Self::MaskedLabel { row, .. }
+            | Self::Draw { row, .. }
+            | Self::ScoreIsNan { row } => *row += first_row,
+            _ => {}
+        }
+        self
+    }
+
+    /// The row at fault, where one is.
+    ///
+    /// ```
+    /// # use conformax::Error;
+    /// assert_eq!(Error::AllMasked { row: 2 }.row(), Some(2));
+    /// assert_eq!(Error::NoCandidates.row(), None);
+    /// ```
+    pub fn row(&self) -> Option<u64> {
+        match self {
+            Self::Logit { row, .. }
+            | Self::AllMasked { row }
+            | Self::Label { row, .. }
+            | Self::MaskedLabel { row, .. }
+            | Self::Draw { row, .. }
+            | Self::ScoreIsNan { row } => Some(*row),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Alpha(value) => write!(f, "alpha must lie strictly between 0 and 1, got {value}"),
+            Self::Confidence(value) => write!(f, "confidence must lie strictly between 0 and 1, got {value}"),
+            Self::Decimal(text) => {
+                write!(f, "wanted a decimal number of at most 18 significant digits, got {text:?}")
+            }
+            Self::Gamma(value) => write!(f, "gamma must lie between 1 and 16, got {value}"),
+            Self::Parameter { name, wanted, got } => write!(f, "{name} must be {wanted}, got {got}"),
+            Self::UnknownScore(name) => {
+                write!(f, "no score is called {name:?}; there are {}", crate::spec::NAMES.join(", "))
+            }
+            Self::Classes(classes) => {
+                write!(f, "the number of classes must lie between 1 and {}, got {classes}", u32::MAX)
+            }
+            Self::Shape { len, classes } => {
+                write!(f, "{len} logits are not a whole number of rows of {classes} classes")
+            }
+            Self::Rows { what, wanted, got } => {
+                write!(f, "there are {wanted} rows of logits but {got} {what}")
+            }
+            Self::ClassCount { wanted, got } => write!(f, "wanted {wanted} classes, got {got}"),
+            Self::Logit { row, class, value } => write!(
+                f,
+                "logit at row {row}, class {class} is {value}: wanted a finite number, or -inf for a class of probability zero"
+            ),
+            Self::AllMasked { row } => {
+                write!(f, "every logit of row {row} is -inf: at least one class must be possible")
+            }
+            Self::Label { row, label, classes } => write!(
+                f,
+                "label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}"
+            ),
+            Self::MaskedLabel { row, label } => write!(
+                f,
+                "the true label {label} of row {row} has logit -inf, which `masked = never` declares impossible"
+            ),
+            Self::Draw { row, value } => {
+                write!(f, "the uniform draw of row {row} must lie in [0, 1), got {value}")
+            }
+            Self::NoCalibrationRows => write!(f, "calibration needs at least one row, got none"),
+            Self::NoTestRows => write!(f, "metrics need at least one row, got none"),
+            Self::ScoreIsNan { row } => write!(f, "the calibration score of row {row} is NaN"),
+            Self::NoCandidates => write!(f, "tuning needs at least one candidate, got none"),
+            Self::NoTuningRows => write!(f, "tuning needs at least one row to tune on, got none"),
+            Self::Fractions(sum) => {
+                write!(f, "fractions must be positive and sum to 1, these sum to {sum}")
+            }
+            Self::Strata { from } => write!(
+                f,
+                "strata must be contiguous and start at 0: the one from {from} does not follow the one before it"
+            ),
+            Self::Probability(value) => {
+                write!(f, "a probability must lie strictly between 0 and 1, got {value}")
+            }
+            Self::Precision(value) => {
+                write!(f, "precision must lie strictly between 0 and 1, got {value}")
+            }
+            Self::Rank { rank, n } => write!(f, "a rank among {n} rows must lie in 1..={n}, got {rank}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,130 @@
+//! `Element`: what a kernel may do with one logit of any width.
+
+/// A logit as the kernels see it. Sealed: implemented for the types that [`Logit`](crate::Logit) lists.
+pub trait Element: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'static {
+    /// The type in which maxima and comparisons run: exact for this one, and the cheapest such.
+    #[doc(hidden)]
+    type Wide: Wide;
+
+    /// Exact.
+    #[doc(hidden)]
+    fn widen(self) -> Self::Wide;
+
+    /// Exact.
+    #[inline(always)]
+    #[doc(hidden)]
+    fn to_f64(self) -> f64 {
+        self.widen().to_f64()
+    }
+}
+
+/// `f32` or `f64`.
+#[doc(hidden)]
+pub trait Wide: Copy + PartialOrd + Send + Sync {
+    const INFINITY: Self;
+    const NEG_INFINITY: Self;
+    fn to_f64(self) -> f64;
+    /// A value no larger than `bound` and close to it.
+    fn at_most(bound: f64) -> Self;
+}
+
+impl Wide for f32 {
+    const INFINITY: Self = Self::INFINITY;
+    const NEG_INFINITY: Self = Self::NEG_INFINITY;
+
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+
+    #[inline(always)]
+    fn at_most(bound: f64) -> Self {
+        (bound as Self).next_down()
+    }
+}
+
+impl Wide for f64 {
+    const INFINITY: Self = Self::INFINITY;
+    const NEG_INFINITY: Self = Self::NEG_INFINITY;
+
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn at_most(bound: f64) -> Self {
+        bound
+    }
+}
+
+impl Element for f32 {
+    type Wide = Self;
+
+    #[inline(always)]
+    fn widen(self) -> Self {
+        self
+    }
+}
+
+impl Element for f64 {
+    type Wide = Self;
+
+    #[inline(always)]
+    fn widen(self) -> Self {
+        self
+    }
+}
+
+#[cfg(feature = "half")]
+impl Element for half::bf16 {
+    type Wide = f32;
+
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        f32::from_bits(u32::from(self.to_bits()) << 16)
+    }
+}
+
+#[cfg(feature = "half")]
+impl Element for half::f16 {
+    type Wide = f32;
+
+    /// Shifts the fields into place and rescales; without a branch, so that loops over it vectorise.
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        let bits = u32::from(self.to_bits());
+        let magnitude = (bits & 0x7fff) << 13;
+        // 2^112 moves the exponent's bias from 15 to 127 and normalises subnormals on the way.
+        let finite = f32::from_bits(magnitude) * f32::from_bits(0x7780_0000);
+        let special = f32::from_bits(magnitude | 0x7f80_0000);
+        let value = if magnitude >= 0x0f80_0000 { special } else { finite };
+        f32::from_bits(value.to_bits() | (bits & 0x8000) << 16)
+    }
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
+    #[cfg(feature = "half")]
+    impl Sealed for half::f16 {}
+    #[cfg(feature = "half")]
+    impl Sealed for half::bf16 {}
+}
+
+#[cfg(all(test, feature = "half"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn widens_every_half_float_exactly() {
+        for bits in 0..=u16::MAX {
+            let (f16, bf16) = (half::f16::from_bits(bits), half::bf16::from_bits(bits));
+            assert!(f16.widen().to_bits() == f16.to_f32().to_bits() || f16.is_nan() && f16.widen().is_nan());
+            assert!(
+                bf16.widen().to_bits() == bf16.to_f32().to_bits() || bf16.is_nan() && bf16.widen().is_nan()
+            );
+        }
+    }
+}

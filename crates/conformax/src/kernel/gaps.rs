@@ -1,0 +1,197 @@
+//! `‖(z − z_y)₊‖_δ`: the norm of the gaps by which other labels are ahead.
+//!
+//! For δ = 1 and 2 only `+ × √` are needed. Other δ divide the gaps by the largest, `m`, so that nothing
+//! overflows: `s = max(m, m·(Σ(d/m)^δ)^{1/δ})`. A gap of zero adds an exact zero in its lane, so leaving
+//! out the labels that are not ahead changes no bit.
+
+use super::element::Element;
+use super::isa::{Isa, Kernel};
+use super::{LANES, math, sum_lanes, widen};
+use crate::Gamma;
+
+/// The order of the norm, with what each kind needs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Order {
+    /// δ = ∞, γ = 1.
+    Max,
+    /// δ = 1, γ = 2.
+    One,
+    /// δ = 2, γ = 1.5.
+    Two,
+    /// Any other.
+    Other { delta: f64, inverse: f64 },
+}
+
+impl From<Gamma> for Order {
+    fn from(gamma: Gamma) -> Self {
+        match gamma.delta() {
+            f64::INFINITY => Self::Max,
+            1.0 => Self::One,
+            2.0 => Self::Two,
+            delta => Self::Other { delta, inverse: gamma.inverse_delta() },
+        }
+    }
+}
+
+/// The norm of the gaps of `row` over the logit `pivot`, where `max` is the row's maximum and `pivot` finite.
+#[inline]
+pub(crate) fn gap_norm<T: Element>(row: &[T], max: f64, pivot: f64, order: Order) -> f64 {
+    gap_norm_on(Isa::best(), row, max, pivot, order)
+}
+
+fn gap_norm_on<T: Element>(isa: Isa, row: &[T], max: f64, pivot: f64, order: Order) -> f64 {
+    let largest = max - pivot;
+    // One label is on top, or the gap itself is beyond f64.
+    if largest == 0.0 || largest == f64::INFINITY {
+        return largest.abs();
+    }
+    match order {
+        Order::Max => largest,
+        Order::One => isa.dispatch(Sum { row, pivot, term: |gap| gap }),
+        Order::Two => euclidean(isa, row, pivot, largest),
+        Order::Other { delta, inverse } => {
+            let sum = isa.dispatch(PowerSum { row, pivot, largest, delta });
+            let norm = largest * math::pow(sum, inverse);
+            if norm > largest { norm } else { largest }
+        }
+    }
+}
+
+/// Squares of gaps beyond these would overflow, or lose digits as subnormals.
+const SQUARES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e145;
+
+fn euclidean<T: Element>(isa: Isa, row: &[T], pivot: f64, largest: f64) -> f64 {
+    if SQUARES_ARE_SAFE.contains(&largest) {
+        return isa.dispatch(Sum { row, pivot, term: |gap| gap * gap }).sqrt();
+    }
+    // A power of two changes no digit; 2^±700 brings either end of the exponents back to the middle.
+    let up = f64::from_bits((1023 + 700) << 52);
+    let down = f64::from_bits((1023 - 700) << 52);
+    let (scale, back) = if largest < 1.0 { (up, down) } else { (down, up) };
+    let square = move |gap: f64| (gap * scale) * (gap * scale);
+    isa.dispatch(Sum { row, pivot, term: square }).sqrt() * back
+}
+
+/// `Σ term((z_k − pivot)₊)`.
+struct Sum<'a, T, F> {
+    row: &'a [T],
+    pivot: f64,
+    term: F,
+}
+
+impl<T: Element, F: Fn(f64) -> f64> Kernel for Sum<'_, T, F> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut lanes = [0.0; LANES];
+        let (chunks, rest) = self.row.as_chunks::<LANES>();
+        for chunk in chunks {
+            self.add(&mut lanes, widen(chunk));
+        }
+        self.add(&mut lanes, widen(rest));
+        sum_lanes(lanes)
+    }
+}
+
+impl<T: Element, F: Fn(f64) -> f64> Sum<'_, T, F> {
+    #[inline(always)]
+    fn add(&self, lanes: &mut [f64; LANES], logits: [f64; LANES]) {
+        for lane in 0..LANES {
+            let gap = logits[lane] - self.pivot;
+            lanes[lane] += (self.term)(if gap > 0.0 { gap } else { 0.0 });
+        }
+    }
+}
+
+/// `Σ ((z_k − pivot)₊ / largest)^δ`.
+struct PowerSum<'a, T> {
+    row: &'a [T],
+    pivot: f64,
+    largest: f64,
+    delta: f64,
+}
+
+impl<T: Element> Kernel for PowerSum<'_, T> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut lanes = [0.0; LANES];
+        let (chunks, rest) = self.row.as_chunks::<LANES>();
+        for chunk in chunks {
+            self.add(&mut lanes, widen(chunk));
+        }
+        self.add(&mut lanes, widen(rest));
+        sum_lanes(lanes)
+    }
+}
+
+impl<T: Element> PowerSum<'_, T> {
+    /// Few labels are ahead as a rule, so most chunks end at the test.
+    #[inline(always)]
+    fn add(&self, lanes: &mut [f64; LANES], logits: [f64; LANES]) {
+        let mut ahead = false;
+        for logit in logits {
+            ahead |= logit > self.pivot;
+        }
+        if !ahead {
+            return;
+        }
+        for lane in 0..LANES {
+            let gap = logits[lane] - self.pivot;
+            let ratio = if gap > 0.0 { gap / self.largest } else { 0.0 };
+            lanes[lane] += math::pow_unit(ratio, self.delta);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ORDERS: [Order; 5] = [
+        Order::Max,
+        Order::One,
+        Order::Two,
+        Order::Other { delta: 10.0, inverse: 0.1 },
+        Order::Other { delta: 0.5, inverse: 2.0 },
+    ];
+
+    fn max(row: &[f64]) -> f64 {
+        row.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    #[test]
+    fn instruction_sets_agree_to_the_bit() {
+        for len in [1, 2, 15, 16, 17, 33, 1000] {
+            let row: Vec<f64> = (0..len).map(|i| f64::from((i * 7919) % 1013) / 97.0).collect();
+            for order in ORDERS {
+                for pivot in [row[0], row[len as usize / 2], row[len as usize - 1]] {
+                    let norms = Isa::available()
+                        .into_iter()
+                        .map(|isa| gap_norm_on(isa, &row, max(&row), pivot, order));
+                    let bits: Vec<u64> = norms.map(f64::to_bits).collect();
+                    assert!(bits.iter().all(|b| *b == bits[0]), "{order:?} {len} {bits:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn with_one_label_ahead_the_norm_is_the_gap() {
+        for gap in [5e-324, 1e-200, 1e-140, 0.1, 1.0 / 3.0, 7.0, 1e145, 1e200, 1.7e308] {
+            for order in ORDERS {
+                assert_eq!(gap_norm(&[gap, 0.0], gap, 0.0, order), gap, "{order:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn squares_neither_overflow_nor_vanish() {
+        for scale in [1e-300, 1e-170, 1e160, 1e300] {
+            let norm = gap_norm(&[3.0 * scale, 4.0 * scale, 0.0], 4.0 * scale, 0.0, Order::Two);
+            assert!((norm / scale - 5.0).abs() < 1e-14, "{scale} {norm}");
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The largest logit of a row, and whether the row may be used at all.
+
+use super::element::{Element, Wide};
+use super::isa::{Isa, Kernel};
+
+/// Lanes of the maximum: it has no rounding, so the number is free; 32 keep four AVX2 accumulators busy.
+const LANES: usize = 32;
+
+/// Why a row cannot be used.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    /// NaN or +∞.
+    NotFinite { class: usize, value: f64 },
+    /// −∞ alone.
+    AllMasked,
+}
+
+/// The maximum of a row that has one.
+#[inline]
+pub(crate) fn row_max<T: Element>(row: &[T]) -> Result<f64, Fault> {
+    Isa::best().dispatch(Max(row)).ok_or_else(|| fault(row))
+}
+
+/// The maximum of each row of `classes` logits; `Err` carries the first row at fault.
+pub(crate) fn row_maxima<T: Element>(
+    data: &[T],
+    classes: usize,
+    out: &mut Vec<f64>,
+) -> Result<(), (usize, Fault)> {
+    out.clear();
+    let done = Isa::best().dispatch(Maxima { data, classes, out });
+    match done {
+        true => Ok(()),
+        false => {
+            let row = out.len();
+            Err((row, fault(&data[row * classes..][..classes])))
+        }
+    }
+}
+
+/// Says what is wrong with a row: a second look, taken only once something is.
+#[cold]
+fn fault<T: Element>(row: &[T]) -> Fault {
+    let place =
+        row.iter().map(|logit| logit.to_f64()).enumerate().find(|(_, value)| !(*value < f64::INFINITY));
+    match place {
+        Some((class, value)) => Fault::NotFinite { class, value },
+        None => Fault::AllMasked,
+    }
+}
+
+struct Max<'a, T>(&'a [T]);
+
+impl<T: Element> Kernel for Max<'_, T> {
+    type Output = Option<f64>;
+
+    #[inline(always)]
+    fn run(self) -> Option<f64> {
+        checked_max(self.0)
+    }
+}
+
+struct Maxima<'a, 'b, T> {
+    data: &'a [T],
+    classes: usize,
+    out: &'b mut Vec<f64>,
+}
+
+impl<T: Element> Kernel for Maxima<'_, '_, T> {
+    type Output = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        for row in self.data.chunks_exact(self.classes) {
+            match checked_max(row) {
+                Some(max) => self.out.push(max),
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
+/// `None` where a logit is NaN or +∞ or all are −∞.
+#[inline(always)]
+fn checked_max<T: Element>(row: &[T]) -> Option<f64> {
+    let mut max = [T::Wide::NEG_INFINITY; LANES];
+    let mut bad = [0u32; LANES];
+    let (chunks, rest) = row.as_chunks::<LANES>();
+    for chunk in chunks {
+        for lane in 0..LANES {
+            let logit = chunk[lane].widen();
+            max[lane] = if logit > max[lane] { logit } else { max[lane] };
+            // False for NaN as well; a later pass finds the place.
+            bad[lane] |= u32::from(!(logit < T::Wide::INFINITY));
+        }
+    }
+    let mut best = T::Wide::NEG_INFINITY;
+    let mut any_bad = 0;
+    for lane in 0..LANES {
+        best = if max[lane] > best { max[lane] } else { best };
+        any_bad |= bad[lane];
+    }
+    for logit in rest {
+        let logit = logit.widen();
+        best = if logit > best { logit } else { best };
+        any_bad |= u32::from(!(logit < T::Wide::INFINITY));
+    }
+    (any_bad == 0 && best > T::Wide::NEG_INFINITY).then(|| best.to_f64() + 0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agrees_with_a_fold_on_every_instruction_set() {
+        for len in (1..70).chain([999, 1000, 1001]) {
+            let row: Vec<f32> = (0..len).map(|i| ((i * 7919) % 1013) as f32 / 64.0 - 8.0).collect();
+            let plain = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+            for isa in Isa::available() {
+                assert_eq!(isa.dispatch(Max(&row)), Some(f64::from(plain)), "{isa:?} {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn finds_a_bad_logit_wherever_it_is() {
+        for len in [1, 31, 32, 33, 100] {
+            for place in 0..len {
+                for value in [f64::NAN, f64::INFINITY] {
+                    let mut row = vec![1.0; len];
+                    row[place] = value;
+                    for isa in Isa::available() {
+                        assert_eq!(isa.dispatch(Max(&row)), None);
+                    }
+                    let Err(Fault::NotFinite { class, .. }) = row_max(&row) else { panic!("no fault") };
+                    assert_eq!(class, place);
+                }
+            }
+        }
+        assert!(matches!(row_max(&[f64::NEG_INFINITY; 40]), Err(Fault::AllMasked)));
+    }
+
+    #[test]
+    fn maximum_of_zeros_has_no_sign() {
+        assert_eq!(row_max(&[-0.0_f64]).unwrap().to_bits(), 0);
+    }
+}

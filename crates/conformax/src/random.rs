@@ -1,0 +1,60 @@
+//! A seeded generator for shuffles: SplitMix64, one stream per purpose.
+
+use crate::score::mix;
+
+/// Its bits are part of every split ever made, so they never change.
+pub(crate) struct Generator(u64);
+
+impl Generator {
+    /// Streams of different purposes share nothing, even with the same seed.
+    pub(crate) fn new(seed: u64, purpose: &str) -> Self {
+        Self(purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte))))
+    }
+
+    fn next(&mut self) -> u64 {
+        let value = mix(self.0);
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        value
+    }
+
+    /// Uniform in `0..bound`, exactly: products that would favour small numbers are drawn again.
+    fn below(&mut self, bound: u64) -> u64 {
+        loop {
+            let product = u128::from(self.next()) * u128::from(bound);
+            if product as u64 >= bound.wrapping_neg() % bound {
+                return (product >> 64) as u64;
+            }
+        }
+    }
+
+    /// Fisher and Yates.
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            items.swap(last, self.below(last as u64 + 1) as usize);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_never_change() {
+        let mut order: Vec<u32> = (0..8).collect();
+        Generator::new(1, "split").shuffle(&mut order);
+        assert_eq!(order, [6, 5, 3, 1, 0, 4, 2, 7]);
+    }
+
+    #[test]
+    fn every_order_is_as_likely() {
+        let mut counts = std::collections::BTreeMap::new();
+        let mut generator = Generator::new(0, "test");
+        for _ in 0..6000 {
+            let mut order = [0, 1, 2];
+            generator.shuffle(&mut order);
+            *counts.entry(order).or_insert(0) += 1;
+        }
+        assert!(counts.len() == 6 && counts.values().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+}

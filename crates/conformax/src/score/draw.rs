@@ -1,0 +1,95 @@
+//! `Draw`: where a randomised score takes its uniform draw from.
+//!
+//! The draw is a hash of the seed and of the row's own logits. Given the seed, a randomised score is then a
+//! fixed function of the row: exchangeability is exact, and scoring row 7 alone gives what the batch gives. An
+//! index or a counter would tie a row's draw to its position, and calibration and test rows would share draws.
+
+/// The uniform draw of APS, RAPS and SAPS. A draw given with the row ([`Row::with_u`](crate::Row::with_u))
+/// takes precedence over a seed.
+///
+/// ```
+/// use conformax::{ApsScore, Draw, Row, Score};
+/// let row = Row::new(&[1.0_f32, 2.0])?;
+/// let (seeded, plain) = (ApsScore { draw: Draw::Seeded(0) }, ApsScore { draw: Draw::Zero });
+/// assert!(seeded.score(row, 0) < plain.score(row, 0));
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Draw {
+    /// `U` in [0, 1) from this seed and the row.
+    Seeded(u64),
+    /// `U = 0`: not randomised, conservative. Draws given with the row are not used.
+    Zero,
+}
+
+impl Default for Draw {
+    fn default() -> Self {
+        Self::Seeded(0)
+    }
+}
+
+impl Draw {
+    /// The draw of a row with this maximum, this `Σ exp(z − max)` and this many classes.
+    #[inline]
+    pub(crate) fn u(self, given: Option<f64>, max: f64, sum: f64, classes: usize) -> f64 {
+        match (self, given) {
+            (Self::Zero, _) => 0.0,
+            (Self::Seeded(_), Some(u)) => u,
+            (Self::Seeded(seed), None) => uniform(seed, max, sum, classes),
+        }
+    }
+}
+
+/// The scheme named `splitmix64-chain-1`: `h ← mix(h ⊕ word)` over seed, max, sum and classes, then the upper
+/// 53 bits. Its name and bits are stored in calibration files and never change.
+fn uniform(seed: u64, max: f64, sum: f64, classes: usize) -> f64 {
+    // + 0.0 makes −0 the same row as +0.
+    let words = [seed, (max + 0.0).to_bits(), (sum + 0.0).to_bits(), classes as u64];
+    let hash = words.into_iter().fold(0, |hash, word| mix(hash ^ word));
+    (hash >> 11) as f64 * f64::from_bits((1023 - 53) << 52)
+}
+
+/// One step of SplitMix64.
+pub(crate) fn mix(state: u64) -> u64 {
+    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_never_change() {
+        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf, "the generator's published first output");
+        let bits = [uniform(0, 1.5, 2.25, 10), uniform(7, -3.0, 1.0, 1000)].map(f64::to_bits);
+        assert_eq!(bits, [0x3fd4_d583_de61_b240, 0x3fd0_6cd1_6a81_bbfa], "{bits:x?}");
+    }
+
+    #[test]
+    fn depends_on_every_word_and_not_on_the_sign_of_zero() {
+        let base = uniform(1, 0.0, 2.0, 3);
+        assert_eq!(base, uniform(1, -0.0, 2.0, 3));
+        for other in [
+            uniform(2, 0.0, 2.0, 3),
+            uniform(1, 0.5, 2.0, 3),
+            uniform(1, 0.0, 2.5, 3),
+            uniform(1, 0.0, 2.0, 4),
+        ] {
+            assert_ne!(base, other);
+        }
+    }
+
+    #[test]
+    fn looks_uniform() {
+        let mut counts = [0u32; 16];
+        for i in 0..16_000 {
+            counts[(uniform(3, f64::from(i) / 8.0, 1.0, 10) * 16.0) as usize] += 1;
+        }
+        let chi2: f64 =
+            counts.iter().map(|c| (f64::from(*c) - 1000.0) * (f64::from(*c) - 1000.0) / 1000.0).sum();
+        assert!(chi2 < 37.7, "0.1 % quantile of chi-squared with 15 degrees of freedom, got {chi2}");
+    }
+}

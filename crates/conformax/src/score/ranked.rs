@@ -1,0 +1,295 @@
+//! Scores that read a label's place in the ranking: APS, RAPS, SAPS and top-k.
+//!
+//! Labels are ranked by logit. Tied labels all take the rank and the cumulative probability of the last of the
+//! tie, so equal logits share their fate. The cumulative sum runs down the ranking, one term after another:
+//! equal terms are interchangeable, so its bits depend on the row's values and not on the order of its classes.
+
+use std::ops::Range;
+
+use super::{Draw, RapsScore, Softmax, sort_best_first};
+use crate::kernel::{math, shortlist};
+use crate::{Logit, Row};
+
+/// Where a label stands in its row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Labels at least as likely, itself included.
+    pub rank: f64,
+    /// Its softmax probability.
+    pub p: f64,
+    /// Probability of all labels at least as likely.
+    pub cumulative: f64,
+    /// Probability of the top label.
+    pub top: f64,
+    /// The row's uniform draw.
+    pub u: f64,
+}
+
+/// A score that is a function of the place alone, and does not fall down the ranking.
+pub(crate) trait PlaceScore: Sync {
+    /// Whether `at` reads anything but the rank.
+    const READS_SOFTMAX: bool;
+    fn draw(&self) -> Draw;
+    fn at(&self, place: Place) -> f64;
+}
+
+/// Makes a [`PlaceScore`] a [`Score`](super::Score). A blanket impl would claim every type outside the crate.
+macro_rules! score_by_place {
+    ($score:ty) => {
+        impl $crate::Score for $score {
+            fn score<T: $crate::Logit>(&self, row: $crate::Row<'_, T>, label: u32) -> f64 {
+                $crate::score::ranked::score(self, row, label)
+            }
+
+            fn score_all<T: $crate::Logit>(&self, row: $crate::Row<'_, T>, out: &mut [f64]) {
+                $crate::score::ranked::score_all(self, row, out);
+            }
+
+            fn set_into<T: $crate::Logit>(
+                &self,
+                row: $crate::Row<'_, T>,
+                threshold: f64,
+                out: &mut Vec<u32>,
+            ) {
+                $crate::score::ranked::set_into(self, row, threshold, out, None);
+            }
+
+            fn scored_set_into<T: $crate::Logit>(
+                &self,
+                row: $crate::Row<'_, T>,
+                threshold: f64,
+                labels: &mut Vec<u32>,
+                scores: &mut Vec<f64>,
+            ) {
+                $crate::score::ranked::set_into(self, row, threshold, labels, Some(scores));
+            }
+        }
+    };
+}
+pub(crate) use score_by_place;
+
+/// Softmax and draw of a row, as far as the score reads them.
+#[derive(Clone, Copy)]
+struct Context {
+    softmax: Softmax,
+    u: f64,
+    reads_softmax: bool,
+}
+
+impl Context {
+    fn of<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>) -> Self {
+        if S::READS_SOFTMAX {
+            Self::with_softmax(row, score.draw())
+        } else {
+            Self { softmax: Softmax { max: row.max(), sum: 1.0 }, u: 0.0, reads_softmax: false }
+        }
+    }
+
+    fn with_softmax<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
+        let softmax = Softmax::of(row);
+        let u = draw.u(row.u(), softmax.max, softmax.sum, row.classes());
+        Self { softmax, u, reads_softmax: true }
+    }
+
+    #[inline]
+    fn term(&self, logit: f64) -> f64 {
+        if self.reads_softmax { math::exp_nonpositive(logit - self.softmax.max) } else { 1.0 }
+    }
+
+    #[inline]
+    fn place(&self, rank: usize, term: f64, terms_above: f64) -> Place {
+        let sum = self.softmax.sum;
+        Place { rank: rank as f64, p: term / sum, cumulative: terms_above / sum, top: 1.0 / sum, u: self.u }
+    }
+}
+
+/// Goes down a ranking, one group of tied labels after another.
+struct Descent {
+    context: Context,
+    terms_above: f64,
+    next: usize,
+}
+
+impl Descent {
+    fn new(context: Context) -> Self {
+        Self { context, terms_above: 0.0, next: 0 }
+    }
+
+    /// The next tie as a range of `sorted`, and its place. −∞ logits end the ranking: they score +∞.
+    #[inline]
+    fn step<T: Logit>(&mut self, row: Row<'_, T>, sorted: &[u32]) -> Option<(Range<usize>, Place)> {
+        let first = self.next;
+        let logit = row.logit(*sorted.get(first)?);
+        if logit == f64::NEG_INFINITY {
+            return None;
+        }
+        let term = self.context.term(logit);
+        while sorted.get(self.next).is_some_and(|label| row.logit(*label) == logit) {
+            self.terms_above += term;
+            self.next += 1;
+        }
+        Some((first..self.next, self.context.place(self.next, term, self.terms_above)))
+    }
+}
+
+pub(crate) fn score<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, label: u32) -> f64 {
+    let logit = row.logit(label);
+    if logit == f64::NEG_INFINITY {
+        return f64::INFINITY;
+    }
+    let context = Context::of(score, row);
+    if !S::READS_SOFTMAX || logit == row.max() {
+        let rank = row.logits().iter().filter(|other| other.to_f64() >= logit).count();
+        return score.at(context.place(rank, 1.0, rank as f64));
+    }
+    let mut ahead: Vec<f64> =
+        row.logits().iter().map(|other| other.to_f64()).filter(|z| *z >= logit).collect();
+    ahead.sort_unstable_by(|a, b| b.partial_cmp(a).expect("rows hold no NaN"));
+    let terms_above = ahead.iter().map(|z| context.term(*z)).sum();
+    score.at(context.place(ahead.len(), context.term(logit), terms_above))
+}
+
+pub(crate) fn score_all<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, out: &mut [f64]) {
+    let mut labels: Vec<u32> = (0..row.classes() as u32).collect();
+    sort_best_first(row, &mut labels);
+    out.fill(f64::INFINITY);
+    let mut descent = Descent::new(Context::of(score, row));
+    while let Some((tie, place)) = descent.step(row, &labels) {
+        let value = score.at(place);
+        labels[tie].iter().for_each(|label| out[*label as usize] = value);
+    }
+}
+
+/// How far above the threshold a score must be for the rest of the ranking to be out: scores do not fall down
+/// the ranking but for rounding, which stays far below this.
+const SLACK: f64 = 1e-9;
+
+/// Looks at the labels near the maximum first and at all of them only if the threshold is not passed there.
+/// `scores` is told the score of each label kept.
+pub(crate) fn set_into<S: PlaceScore, T: Logit>(
+    score: &S,
+    row: Row<'_, T>,
+    threshold: f64,
+    labels: &mut Vec<u32>,
+    mut scores: Option<&mut Vec<f64>>,
+) {
+    let start = labels.len();
+    let scores_start = scores.as_ref().map_or(0, |scores| scores.len());
+    let context = Context::of(score, row);
+    if threshold == f64::INFINITY {
+        labels.extend(0..row.classes() as u32);
+        sort_best_first(row, &mut labels[start..]);
+        if let Some(scores) = scores {
+            let mut descent = Descent::new(context);
+            while let Some((tie, place)) = descent.step(row, &labels[start..]) {
+                scores.extend(tie.map(|_| score.at(place)));
+            }
+            scores.resize(scores_start + labels.len() - start, f64::INFINITY);
+        }
+        return;
+    }
+    for distance in [6.0, 24.0, f64::INFINITY] {
+        labels.truncate(start);
+        shortlist(row.logits(), row.max(), distance, labels);
+        sort_best_first(row, &mut labels[start..]);
+        let listed = labels.len() - start;
+        let mut descent = Descent::new(context);
+        let (mut kept, mut passed) = (0, false);
+        while let Some((tie, place)) = descent.step(row, &labels[start..]) {
+            let value = score.at(place);
+            passed = value > threshold + SLACK;
+            if passed {
+                break;
+            }
+            if value <= threshold {
+                if let Some(scores) = scores.as_mut() {
+                    scores.extend(tie.clone().map(|_| value));
+                }
+                let count = tie.len();
+                labels.copy_within(start + tie.start..start + tie.end, start + kept);
+                kept += count;
+            }
+        }
+        labels.truncate(start + kept);
+        if passed || listed == row.classes() {
+            return;
+        }
+        if let Some(scores) = scores.as_mut() {
+            scores.truncate(scores_start);
+        }
+    }
+}
+
+/// A row's softmax sorted once, from which APS, RAPS and SAPS scores of any parameters are read off.
+///
+/// Tuning compares many (λ, k_reg) on the same rows; only the sort is expensive, and it depends on neither.
+///
+/// ```
+/// use conformax::{RankedSoftmax, RapsScore, Row, Score};
+/// let row = Row::new(&[0.5_f32, 2.0, 1.0])?;
+/// let score = RapsScore::default();
+/// let ranked = RankedSoftmax::new(row, score.draw);
+/// assert_eq!(ranked.labels(), [1, 2, 0]);
+/// assert_eq!(ranked.raps(&score, 2), score.score(row, 0)); // the third best, the same bits
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RankedSoftmax {
+    labels: Vec<u32>,
+    /// Per label, best first: rank, probability and cumulative probability.
+    places: Vec<(u32, f64, f64)>,
+    top: f64,
+    u: f64,
+}
+
+impl RankedSoftmax {
+    /// Sorts the row; `draw` is the one of the scores to be read off.
+    ///
+    /// ```
+    /// # use conformax::{Draw, RankedSoftmax, Row};
+    /// let ranked = RankedSoftmax::new(Row::new(&[0.5_f32, 2.0])?, Draw::Zero);
+    /// assert_eq!(ranked.labels(), [1, 0]);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn new<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
+        let mut labels: Vec<u32> = (0..row.classes() as u32).collect();
+        sort_best_first(row, &mut labels);
+        let context = Context::with_softmax(row, draw);
+        let mut descent = Descent::new(context);
+        let mut places = Vec::with_capacity(labels.len());
+        while let Some((tie, place)) = descent.step(row, &labels) {
+            let rank = tie.end as u32;
+            places.extend(tie.map(|_| (rank, place.p, place.cumulative)));
+        }
+        labels.truncate(places.len());
+        Self { labels, places, top: 1.0 / context.softmax.sum, u: context.u }
+    }
+
+    /// The labels of finite logits, best first.
+    ///
+    /// ```
+    /// # use conformax::{Draw, RankedSoftmax, Row};
+    /// let row = [0.5_f32, 2.0, f32::NEG_INFINITY];
+    /// assert_eq!(RankedSoftmax::new(Row::new(&row)?, Draw::Zero).labels(), [1, 0]);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn labels(&self) -> &[u32] {
+        &self.labels
+    }
+
+    /// The RAPS score of the label at `place`, counted from 0 down the ranking. Panics beyond its end, as a
+    /// slice does.
+    ///
+    /// ```
+    /// # use conformax::{Draw, RankedSoftmax, RapsScore, Row};
+    /// let score = RapsScore { draw: Draw::Zero, ..RapsScore::default() };
+    /// let ranked = RankedSoftmax::new(Row::new(&[0.0_f32, 0.0])?, score.draw);
+    /// assert_eq!(ranked.raps(&score, 0), 1.0); // tied labels share the cumulative sum of both
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    #[inline]
+    pub fn raps(&self, score: &RapsScore, place: usize) -> f64 {
+        let (rank, p, cumulative) = self.places[place];
+        score.at(Place { rank: f64::from(rank), p, cumulative, top: self.top, u: self.u })
+    }
+}

@@ -1,0 +1,29 @@
+//! The top-k score: the rank.
+
+use super::Draw;
+use super::ranked::{Place, PlaceScore, score_by_place};
+
+/// How many labels are at least as likely, itself included; a tie takes the rank of its last member.
+///
+/// ```
+/// use conformax::{Row, Score, TopKScore};
+/// assert_eq!(TopKScore.score(Row::new(&[0.5_f32, 2.0, 1.0])?, 2), 2.0);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TopKScore;
+
+impl PlaceScore for TopKScore {
+    const READS_SOFTMAX: bool = false;
+
+    fn draw(&self) -> Draw {
+        Draw::Zero
+    }
+
+    #[inline]
+    fn at(&self, place: Place) -> f64 {
+        place.rank
+    }
+}
+
+score_by_place!(TopKScore);

@@ -1,0 +1,397 @@
+//! `Alpha` and `Gamma`: numbers that are checked once and trusted after.
+//!
+//! Both are decimals. A float stands for its shortest round-trip decimal, so `0.1` is one tenth and not the
+//! binary fraction next to it; ranks and `δ = 1/(γ − 1)` are then integer arithmetic.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::{Error, Result};
+
+/// A non-negative decimal `digits / 10^scale`, without trailing zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Decimal {
+    digits: u64,
+    scale: u32,
+}
+
+impl Decimal {
+    /// The shortest decimal that reads back as `value`.
+    fn shortest(value: f64) -> Option<Self> {
+        (value.is_finite() && value >= 0.0).then(|| Self::parse(&format!("{value:e}")))?
+    }
+
+    /// Exact for at most 18 significant digits; `None` otherwise, and for anything that is not a number.
+    fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_prefix('+').unwrap_or(text);
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        if whole.len() + fraction.len() == 0 {
+            return None;
+        }
+        let mut digits = 0u64;
+        let mut scale = i64::from(exponent).checked_neg()? + i64::try_from(fraction.len()).ok()?;
+        for digit in whole.chars().chain(fraction.trim_end_matches('0').chars()) {
+            digits = digits.checked_mul(10)?.checked_add(u64::from(digit.to_digit(10)?))?;
+        }
+        scale -= (fraction.len() - fraction.trim_end_matches('0').len()) as i64;
+        while scale < 0 {
+            digits = digits.checked_mul(10)?;
+            scale += 1;
+        }
+        while scale > 0 && digits.is_multiple_of(10) && digits > 0 {
+            digits /= 10;
+            scale -= 1;
+        }
+        if digits == 0 {
+            scale = 0;
+        }
+        (digits < 1_000_000_000_000_000_000).then_some(Self { digits, scale: u32::try_from(scale).ok()? })
+    }
+
+    /// The nearest `f64`: reading a decimal is correctly rounded.
+    fn value(self) -> f64 {
+        format!("{}e-{}", self.digits, self.scale).parse().expect("digits and an exponent are a number")
+    }
+}
+
+impl fmt::Display for Decimal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value())
+    }
+}
+
+/// A miscoverage level strictly between 0 and 1, kept as the decimal it was written as.
+///
+/// ```
+/// use conformax::Alpha;
+/// let alpha = Alpha::new(0.1)?;
+/// assert_eq!(alpha, "0.10".parse()?);
+/// assert_eq!(alpha, Alpha::from_confidence(0.9)?); // 1.0 - 0.9 in floating point is not 0.1
+/// assert_eq!(alpha.to_string(), "0.1");
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Alpha(Decimal);
+
+impl Alpha {
+    /// The level whose shortest decimal `alpha` is.
+    ///
+    /// ```
+    /// # use conformax::Alpha;
+    /// assert_eq!(Alpha::new(0.05)?.value(), 0.05);
+    /// assert!(Alpha::new(0.0).is_err() && Alpha::new(1.0).is_err() && Alpha::new(f64::NAN).is_err());
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn new(alpha: f64) -> Result<Self> {
+        if alpha > 0.0 && alpha < 1.0 {
+            Decimal::shortest(alpha).map(Self).ok_or(Error::Alpha(alpha))
+        } else {
+            Err(Error::Alpha(alpha))
+        }
+    }
+
+    /// The level `1 − confidence`, complemented in decimal.
+    ///
+    /// ```
+    /// # use conformax::Alpha;
+    /// assert_eq!(Alpha::from_confidence(0.95)?, Alpha::new(0.05)?);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn from_confidence(confidence: f64) -> Result<Self> {
+        let fault = Error::Confidence(confidence);
+        if !(confidence > 0.0 && confidence < 1.0) {
+            return Err(fault);
+        }
+        let Some(Decimal { digits, scale }) = Decimal::shortest(confidence).filter(|c| c.scale <= 18) else {
+            return Err(fault);
+        };
+        // 10^scale − digits has the same scale and, as `digits` does not end in 0, neither does it.
+        Ok(Self(Decimal { digits: 10u64.pow(scale) - digits, scale }))
+    }
+
+    /// The nearest `f64`, for showing and plotting; ranks never go through it.
+    ///
+    /// ```
+    /// # use conformax::Alpha;
+    /// assert_eq!("0.30".parse::<Alpha>()?.value(), 0.3);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn value(self) -> f64 {
+        self.0.value()
+    }
+
+    /// `1 − α` as the nearest `f64`: the coverage that is promised.
+    ///
+    /// ```
+    /// # use conformax::Alpha;
+    /// assert_eq!(Alpha::new(0.1)?.confidence(), 0.9);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn confidence(self) -> f64 {
+        let Decimal { digits, scale } = self.0;
+        match 10u64.checked_pow(scale) {
+            Some(one) => Decimal { digits: one - digits, scale }.value(),
+            None => 1.0 - self.value(),
+        }
+    }
+
+    /// `⌊count · α⌋`, exactly.
+    pub(crate) fn floor_of(self, count: u128) -> u128 {
+        // count ≤ 2^64 and digits < 10^18, so the product stays below 10^38 and a larger scale leaves nothing.
+        match 10u128.checked_pow(self.0.scale) {
+            Some(one) => count * u128::from(self.0.digits) / one,
+            None => 0,
+        }
+    }
+
+    /// Calibration rows that give a finite threshold: `⌈1/α⌉ − 1`.
+    ///
+    /// ```
+    /// # use conformax::Alpha;
+    /// assert_eq!(Alpha::new(0.1)?.rows_needed(), 9);
+    /// assert_eq!(Alpha::new(0.03)?.rows_needed(), 33);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn rows_needed(self) -> u64 {
+        let enough = 10u128.checked_pow(self.0.scale).map(|one| one.div_ceil(u128::from(self.0.digits)) - 1);
+        enough.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(u64::MAX)
+    }
+}
+
+impl FromStr for Alpha {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let decimal = Decimal::parse(text.trim()).ok_or_else(|| Error::Decimal(text.to_owned()))?;
+        let inside =
+            decimal.digits > 0 && 10u64.checked_pow(decimal.scale).is_none_or(|one| decimal.digits < one);
+        inside.then_some(Self(decimal)).ok_or(Error::Alpha(decimal.value()))
+    }
+}
+
+impl fmt::Display for Alpha {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Alpha {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value())
+    }
+}
+
+/// Index of the entmax family, between 1 (softmax, log-margin) and 16; 1.5 is entmax15, 2 is sparsemax.
+///
+/// ```
+/// use conformax::Gamma;
+/// assert_eq!(Gamma::new(1.1)?.delta(), 10.0); // 1 / (1.1 − 1.0) in floating point is 9.999999999999991
+/// assert_eq!(Gamma::new(1.0)?.delta(), f64::INFINITY);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Gamma {
+    value: f64,
+    delta: f64,
+    inverse_delta: f64,
+}
+
+impl Gamma {
+    /// γ = 1: softmax, and as a score the log-margin.
+    pub const SOFTMAX: Self = Self { value: 1.0, delta: f64::INFINITY, inverse_delta: 0.0 };
+    /// γ = 1.5: entmax15, the default.
+    pub const ENTMAX15: Self = Self { value: 1.5, delta: 2.0, inverse_delta: 0.5 };
+    /// γ = 2: sparsemax.
+    pub const SPARSEMAX: Self = Self { value: 2.0, delta: 1.0, inverse_delta: 1.0 };
+
+    /// The index whose shortest decimal `gamma` is.
+    ///
+    /// ```
+    /// # use conformax::Gamma;
+    /// assert_eq!(Gamma::new(1.5)?, Gamma::ENTMAX15);
+    /// assert!(Gamma::new(0.9).is_err() && Gamma::new(17.0).is_err());
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn new(gamma: f64) -> Result<Self> {
+        if !(1.0..=16.0).contains(&gamma) {
+            return Err(Error::Gamma(gamma));
+        }
+        let Decimal { digits, scale } = Decimal::shortest(gamma).ok_or(Error::Gamma(gamma))?;
+        let one = 10u64.pow(scale);
+        Ok(Self { value: gamma, delta: ratio(one, digits - one), inverse_delta: ratio(digits - one, one) })
+    }
+
+    /// γ itself.
+    ///
+    /// ```
+    /// # use conformax::Gamma;
+    /// assert_eq!(Gamma::SPARSEMAX.value(), 2.0);
+    /// ```
+    pub fn value(self) -> f64 {
+        self.value
+    }
+
+    /// `δ = 1/(γ − 1)`, the order of the norm in the score and the exponent of the activation; ∞ at γ = 1.
+    ///
+    /// ```
+    /// # use conformax::Gamma;
+    /// assert_eq!(Gamma::ENTMAX15.delta(), 2.0);
+    /// ```
+    pub fn delta(self) -> f64 {
+        self.delta
+    }
+
+    /// `1/δ = γ − 1`, rounded once.
+    pub(crate) fn inverse_delta(self) -> f64 {
+        self.inverse_delta
+    }
+}
+
+impl Default for Gamma {
+    fn default() -> Self {
+        Self::ENTMAX15
+    }
+}
+
+impl fmt::Display for Gamma {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.value)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Gamma {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.value)
+    }
+}
+
+/// Positive decimals that sum to one exactly.
+pub(crate) struct Fractions {
+    /// Cumulative sums over the common denominator.
+    sums: Vec<u128>,
+    denominator: u128,
+}
+
+impl Fractions {
+    pub(crate) fn new(fractions: &[f64]) -> Result<Self> {
+        let fault = Error::Fractions(fractions.iter().sum());
+        let decimals: Option<Vec<Decimal>> =
+            fractions.iter().map(|value| Decimal::shortest(*value)).collect();
+        decimals.and_then(|decimals| Self::of(&decimals)).ok_or(fault)
+    }
+
+    /// `1 − fraction` and `fraction`.
+    pub(crate) fn complement(fraction: f64) -> Option<Self> {
+        let decimal = Decimal::shortest(fraction).filter(|decimal| decimal.scale <= 18)?;
+        let rest = 10u64.pow(decimal.scale).checked_sub(decimal.digits)?;
+        Self::of(&[Decimal { digits: rest, ..decimal }, decimal])
+    }
+
+    fn of(decimals: &[Decimal]) -> Option<Self> {
+        let scale = decimals.iter().map(|decimal| decimal.scale).max().filter(|scale| *scale <= 18)?;
+        let denominator = 10u128.pow(scale);
+        let mut sums = Vec::with_capacity(decimals.len());
+        let mut sum = 0;
+        for decimal in decimals {
+            sum += u128::from(decimal.digits) * 10u128.pow(scale - decimal.scale);
+            sums.push(sum);
+        }
+        let sound = sum == denominator && decimals.iter().all(|decimal| decimal.digits > 0);
+        sound.then_some(Self { sums, denominator })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.sums.len()
+    }
+
+    /// `⌈(f₀ + … + f_last)·n⌉`.
+    pub(crate) fn ceil_of_sum(&self, last: usize, n: u64) -> u64 {
+        let rows = (self.sums[last] * u128::from(n)).div_ceil(self.denominator);
+        u64::try_from(rows).expect("a fraction of n is at most n")
+    }
+}
+
+/// The `f64` nearest to `numerator / denominator`; both below 2^60 here.
+fn ratio(numerator: u64, denominator: u64) -> f64 {
+    if denominator == 0 {
+        return f64::INFINITY;
+    }
+    // A quotient of at least 64 bits whose last bit remembers any remainder rounds like the exact one.
+    let shift = 124 - (64 - numerator.leading_zeros());
+    let scaled = u128::from(numerator) << shift;
+    let quotient = scaled / u128::from(denominator);
+    let sticky = u128::from(!scaled.is_multiple_of(u128::from(denominator)));
+    let power_of_two = f64::from_bits(u64::from(1023 - shift) << 52);
+    (quotient | sticky) as f64 * power_of_two
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_a_float_as_its_shortest_decimal() {
+        assert_eq!(Decimal::shortest(0.18), Some(Decimal { digits: 18, scale: 2 }));
+        assert_eq!(Decimal::shortest(1e-300), Some(Decimal { digits: 1, scale: 300 }));
+        assert_eq!(Decimal::shortest(16.0), Some(Decimal { digits: 16, scale: 0 }));
+    }
+
+    #[test]
+    fn reads_text_exactly() {
+        for text in ["0.1", ".1", "1e-1", "0.1000", "+0.10", "10E-2"] {
+            assert_eq!(Decimal::parse(text), Some(Decimal { digits: 1, scale: 1 }), "{text}");
+        }
+        for text in ["", ".", "-0.1", "0.1x", "1e", "nan", "0.1234567890123456789", "e5", "1e999999999999"] {
+            assert_eq!(Decimal::parse(text), None, "{text}");
+        }
+        assert_eq!(Decimal::parse("0.000"), Some(Decimal { digits: 0, scale: 0 }));
+    }
+
+    #[test]
+    fn complements_confidence_in_decimal() {
+        for (confidence, alpha) in
+            [(0.95, "0.05"), (0.9, "0.1"), (0.7, "0.3"), (0.999, "0.001"), (0.82, "0.18")]
+        {
+            assert_eq!(Alpha::from_confidence(confidence).unwrap(), alpha.parse().unwrap());
+        }
+    }
+
+    #[test]
+    fn rejects_levels_outside_the_open_interval() {
+        for bad in [0.0, 1.0, -0.1, 1.1, f64::NAN, f64::INFINITY] {
+            assert!(Alpha::new(bad).is_err() && Alpha::from_confidence(bad).is_err(), "{bad}");
+        }
+        for bad in ["0", "1", "1.0", "2", "0.0"] {
+            assert!(matches!(bad.parse::<Alpha>(), Err(Error::Alpha(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn delta_is_the_nearest_float_to_the_decimal_quotient() {
+        for (gamma, delta) in [
+            (1.1, 10.0),
+            (1.2, 5.0),
+            (1.25, 4.0),
+            (1.02, 50.0),
+            (3.0, 0.5),
+            (1.3, 10.0 / 3.0),
+            (16.0, 1.0 / 15.0),
+        ] {
+            assert_eq!(Gamma::new(gamma).unwrap().delta(), delta, "{gamma}");
+        }
+        assert_eq!(Gamma::new(1.0 + f64::EPSILON).unwrap().delta(), 5e15);
+    }
+
+    #[test]
+    fn few_rows_are_counted_exactly() {
+        assert_eq!("0.5".parse::<Alpha>().unwrap().rows_needed(), 1);
+        assert_eq!("0.99".parse::<Alpha>().unwrap().rows_needed(), 1);
+        assert_eq!(Alpha::new(1e-300).unwrap().rows_needed(), u64::MAX);
+    }
+}
