@@ -11,6 +11,7 @@ mod evaluate;
 mod law;
 mod predict;
 mod score;
+mod stoppable;
 mod tune;
 mod work;
 

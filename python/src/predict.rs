@@ -1,12 +1,13 @@
 //! Logits and thresholds become sets, packed as offsets and labels.
 
-use conformax::{Alpha, Calibrated, Empty, Level, Masked, PredictionSets, ScoreSpec, predict_each};
+use conformax::{Alpha, Calibrated, Empty, Level, Masked, PredictionSets, predict_each};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
 use crate::score::{Score, one_per_row};
+use crate::stoppable::Stoppable;
 use crate::work::{Rows, run};
 
 type Packed<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
@@ -29,10 +30,12 @@ pub fn predict<'py>(
     first_row: usize,
 ) -> PyResult<Vec<Packed<'py>>> {
     let policies = (masked_named(masked)?, empty_named(empty)?);
-    let models: Vec<_> = thresholds.iter().map(|threshold| model(score, *threshold, policies)).collect();
+    let spec = score.spec;
     let view = AnyView::of(logits)?;
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let sets = with_view!(view, view => run(py, n_threads, |stop| {
+        let score = Stoppable { spec, stop };
+        let models: Vec<_> = thresholds.iter().map(|threshold| model(score, *threshold, policies)).collect();
         let rows = Rows { view, u: u.as_deref(), first_row };
         let blocks = rows.map(stop, |_, logits| match models.as_slice() {
             [model] => Ok(vec![model.predict(logits)?]),
@@ -61,10 +64,11 @@ pub fn predict_probabilities<'py>(
     n_threads: Option<usize>,
     first_row: usize,
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>)> {
-    let model = model(score, threshold, (masked_named(masked)?, empty_named(empty)?));
+    let (spec, policies) = (score.spec, (masked_named(masked)?, empty_named(empty)?));
     let view = AnyView::of(logits)?;
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let (sets, probabilities) = with_view!(view, view => run(py, n_threads, |stop| {
+        let model = model(Stoppable { spec, stop }, threshold, policies);
         let rows = Rows { view, u: u.as_deref(), first_row };
         let blocks = rows.map(stop, |_, logits| model.predict_probabilities(logits))?;
         let probabilities: Vec<&[f64]> = blocks.iter().map(|(_, p)| p.as_slice()).collect();
@@ -74,11 +78,11 @@ pub fn predict_probabilities<'py>(
     Ok((offsets, labels, PyArray1::from_vec(py, probabilities)))
 }
 
-fn model(score: &Score, threshold: f64, (masked, empty): (Masked, Empty)) -> Calibrated<ScoreSpec> {
+fn model<S: conformax::Score>(score: S, threshold: f64, (masked, empty): (Masked, Empty)) -> Calibrated<S> {
     // Sets depend on the threshold alone; which level gave it is the caller's to know.
     let alpha = Alpha::new(0.5).expect("lies between 0 and 1");
     let level = Level { alpha, n: 0, rank: None, threshold };
-    Calibrated::new(score.spec, level).with_masked(masked).with_empty(empty)
+    Calibrated::new(score, level).with_masked(masked).with_empty(empty)
 }
 
 pub fn masked_named(name: &str) -> PyResult<Masked> {

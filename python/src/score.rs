@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::array::{AnyView, with_view};
 use crate::error::value_error;
 use crate::predict::masked_named;
+use crate::stoppable::Stoppable;
 use crate::work::{Rows, run};
 
 /// A non-conformity score with its parameters; larger is stranger.
@@ -138,11 +139,11 @@ pub fn score_labels<'py>(
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
         let rows = Rows { view, u: u.as_deref(), first_row };
-        let mut out = vec![0.0; rows.view.rows()];
+        let (score, mut out) = (Stoppable { spec, stop }, vec![0.0; rows.view.rows()]);
         rows.fill(stop, 1, &mut out, |first, logits, out| {
             let labels = &labels[first..first + logits.len()];
             check_possible(masked, logits, labels)?;
-            out.copy_from_slice(&conformax::score_labels(&spec, logits, labels)?);
+            out.copy_from_slice(&conformax::score_labels(&score, logits, labels)?);
             Ok(())
         })?;
         Ok(out)
@@ -177,10 +178,10 @@ pub fn score_all<'py>(
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
         let rows = Rows { view, u: u.as_deref(), first_row };
-        let classes = rows.view.classes();
+        let (score, classes) = (Stoppable { spec, stop }, rows.view.classes());
         let mut out = vec![0.0; rows.view.rows() * classes];
         rows.fill(stop, classes, &mut out, |_, logits, out| {
-            out.copy_from_slice(&conformax::score_all_labels(&spec, logits)?);
+            out.copy_from_slice(&conformax::score_all_labels(&score, logits)?);
             Ok(())
         })?;
         Ok(out)

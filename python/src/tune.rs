@@ -1,15 +1,15 @@
 //! Tuning: the core's `tune` on two gathers of the rows.
 
-use conformax::{CalibratingRows, Logit, Logits, Row, ScoreSpec, Tuning, TuningRows};
+use conformax::{CalibratingRows, Logits, Tuning, TuningRows};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, Number, View, with_view};
-use crate::error::Fault;
 use crate::law::alpha_of;
 use crate::predict::masked_named;
 use crate::score::{Score, one_per_row};
-use crate::work::{Stop, run};
+use crate::stoppable::Stoppable;
+use crate::work::run;
 
 /// Chooses the score with the smallest sets on the tuning rows and scores the calibrating rows with it: the index of
 /// the choice, each candidate's (threshold, average size), and the calibration scores, ascending.
@@ -33,7 +33,7 @@ pub fn tune<'py>(
     let labels = one_per_row(&view, labels, "labels")?;
     let (calibrating, tuning) = (calibrating.as_array().to_vec(), tuning.as_array().to_vec());
     let tuned = with_view!(view, view => run(py, n_threads, |stop| {
-        let grid: Vec<_> = grid.iter().map(|score| Stoppable { spec: score.spec, stop: stop.clone() }).collect();
+        let grid: Vec<_> = grid.iter().map(|score| Stoppable { spec: score.spec, stop }).collect();
         let (tuning, calibrating) = (gather(&view, &labels, &tuning), gather(&view, &labels, &calibrating));
         let tuned = conformax::tune(
             &grid,
@@ -43,11 +43,11 @@ pub fn tune<'py>(
             Tuning::Valid,
             masked,
         )?;
-        if stop.requested() { Err(Fault::Stopped) } else { Ok(tuned) }
+        let candidates = tuned.candidates.iter().map(|it| (it.threshold, it.average_size)).collect();
+        Ok((tuned.chosen, candidates, tuned.calibration.scores().as_slice().to_vec()))
     }))?;
-    let candidates = tuned.candidates.iter().map(|it| (it.threshold, it.average_size)).collect();
-    let scores = PyArray1::from_slice(py, tuned.calibration.scores().as_slice());
-    Ok((tuned.chosen, candidates, scores))
+    let (chosen, candidates, scores) = tuned;
+    Ok((chosen, candidates, PyArray1::from_vec(py, scores)))
 }
 
 fn gather<T: Number>(view: &View<'_, T>, labels: &[u32], rows: &[i64]) -> (Vec<T>, Vec<u32>) {
@@ -57,23 +57,4 @@ fn gather<T: Number>(view: &View<'_, T>, labels: &[u32], rows: &[i64]) -> (Vec<T
         logits.extend_from_slice(view.rows_in(row..row + 1, &mut scratch));
     }
     (logits, rows.iter().map(|row| labels[*row as usize]).collect())
-}
-
-/// A score that stops thinking once nobody wants the answer, so that a whole grid can be interrupted.
-#[derive(Clone)]
-struct Stoppable {
-    spec: ScoreSpec,
-    stop: Stop,
-}
-
-impl conformax::Score for Stoppable {
-    fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
-        if self.stop.requested() { 0.0 } else { self.spec.score(row, label) }
-    }
-
-    fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
-        if !self.stop.requested() {
-            self.spec.set_into(row, threshold, out);
-        }
-    }
 }

@@ -22,8 +22,8 @@ const BLOCK: usize = 1 << 18;
 const TICK: Duration = Duration::from_millis(50);
 
 /// Whether the result is still wanted.
-#[derive(Clone, Default)]
-pub struct Stop(Arc<AtomicBool>);
+#[derive(Default)]
+pub struct Stop(AtomicBool);
 
 impl Stop {
     pub fn requested(&self) -> bool {

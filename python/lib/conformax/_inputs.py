@@ -160,11 +160,11 @@ def _floats(block: np.ndarray) -> np.ndarray:
 
 def _float_for(kind: Any) -> np.dtype:
     """The float type in which numbers of this type are read."""
-    kind = np.dtype(kind) if not isinstance(kind, np.dtype) else kind
-    if kind.kind == "f" and kind.itemsize <= 8:
-        return kind.newbyteorder("=")
-    if kind.kind in "iub":
-        return np.dtype(np.float64)
+    if isinstance(kind, np.dtype):
+        if kind.kind == "f" and kind.itemsize <= 8:
+            return kind.newbyteorder("=")
+        if kind.kind in "iub":
+            return np.dtype(np.float64)
     raise TypeError(f"logits must be real numbers of at most 64 bits, got {kind}")
 
 
