@@ -1,37 +1,28 @@
 //! Arrow IPC, as a file (Feather v2) or as a stream saved to one.
 //!
-//! A record batch is the unit of reading: one larger than memory cannot be read, however it was written.
-
-use std::io::BufReader;
+//! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size.
 
 use arrow_array::RecordBatch;
-use arrow_ipc::reader::{FileReader, StreamReader};
-use arrow_schema::{ArrowError, SchemaRef};
 
-use crate::error::{Error, InFile, Problem, Result};
-use crate::positioned::{PositionedFile, Section};
+use crate::arrow_messages::Messages;
+use crate::error::{Error, Problem, Result};
+use crate::positioned::PositionedFile;
 use crate::reader::{Layout, Reader, Rows, Wanted};
 use crate::record_batch::{TableColumns, first_len};
 
-type Batches = Box<dyn Iterator<Item = std::result::Result<RecordBatch, ArrowError>> + Send>;
-
 pub(crate) struct ArrowReader {
-    file: PositionedFile,
+    messages: Messages,
     columns: TableColumns,
     layout: Layout,
-    batches: Batches,
-    /// The batch being given out, and how many of its rows are left in it.
+    /// What is left of the batch being given out.
     current: Option<RecordBatch>,
     row: u64,
 }
 
 impl ArrowReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
-        let path = file.path();
-        let (schema, _) = open_batches(file, None)?;
-        let columns = TableColumns::find(&schema, wanted, path)?;
-        let (_, batches) = open_batches(file, Some(columns.read()))?;
-        let columns = columns.projected();
+        let (schema, messages) = Messages::open(file)?;
+        let columns = TableColumns::find(&schema, wanted, file.path())?;
         let layout = Layout {
             rows: None,
             classes: columns.classes.unwrap_or(0),
@@ -40,9 +31,9 @@ impl ArrowReader {
             has_labels: columns.label.is_some(),
             keep: columns.keep_types.clone(),
         };
-        let mut reader = Self { file: file.clone(), columns, layout, batches, current: None, row: 0 };
+        let mut reader = Self { messages, columns, layout, current: None, row: 0 };
         if reader.columns.classes.is_none() {
-            let first = reader.next_batch()?.ok_or_else(|| Error::new(path, Problem::NoRows))?;
+            let first = reader.next_batch()?.ok_or_else(|| Error::new(file.path(), Problem::NoRows))?;
             reader.layout.classes = first_len(first.column(reader.columns.logits));
             reader.current = Some(first);
         }
@@ -54,8 +45,7 @@ impl ArrowReader {
         if let Some(batch) = self.current.take() {
             return Ok(Some(batch));
         }
-        for batch in self.batches.by_ref() {
-            let batch = batch.map_err(|error| damaged(&error)).in_file(self.file.path())?;
+        while let Some(batch) = self.messages.next_batch()? {
             if batch.num_rows() > 0 {
                 return Ok(Some(batch));
             }
@@ -78,26 +68,9 @@ impl Reader for ArrowReader {
         if rows < batch.num_rows() {
             self.current = Some(batch.slice(rows, batch.num_rows() - rows));
         }
-        self.columns.fill(&batch.slice(0, rows), self.layout.classes, self.row, self.file.path(), into)?;
+        let path = self.messages.path();
+        self.columns.fill(&batch.slice(0, rows), self.layout.classes, self.row, path, into)?;
         self.row += rows as u64;
         Ok(())
     }
-}
-
-fn damaged(error: &ArrowError) -> Problem {
-    Problem::Damaged { format: "an Arrow file", what: error.to_string() }
-}
-
-fn open_batches(file: &PositionedFile, columns: Option<Vec<usize>>) -> Result<(SchemaRef, Batches)> {
-    let bytes: BufReader<Section> = BufReader::new(file.whole());
-    let mut magic = [0; 6];
-    file.read_exact_at(&mut magic, 0)?;
-    let opened =
-        match &magic == b"ARROW1" {
-            true => FileReader::try_new(bytes, columns)
-                .map(|reader| (reader.schema(), Box::new(reader) as Batches)),
-            false => StreamReader::try_new(bytes, columns)
-                .map(|reader| (reader.schema(), Box::new(reader) as Batches)),
-        };
-    opened.map_err(|error| damaged(&error)).in_file(file.path())
 }

@@ -124,6 +124,9 @@ pub enum Problem {
     /// A format sets are not written in, or that was left out of this build.
     #[error("sets are written as .parquet, .arrow, .jsonl or .csv, not as {0}")]
     SetsFormat(crate::Format),
+    /// A kept column named like one of the output's own.
+    #[error("the column `{0}` cannot be kept: the sets have a column of that name")]
+    ColumnTaken(String),
     /// A format that needs random access came through a pipe.
     #[error("{0} cannot be read from a pipe; save it to a file and name the file")]
     NotFromPipe(&'static str),
@@ -271,6 +274,9 @@ pub enum Problem {
     /// Text that is not UTF-8.
     #[error("is not UTF-8 text")]
     NotUtf8,
+    /// A record batch that does not fit into memory.
+    #[error("a record batch needs {0} bytes of memory; write the file in smaller batches")]
+    BatchTooLarge(u64),
     /// A line too long to be a row.
     #[error("a line is longer than {0} bytes")]
     LineTooLong(usize),

@@ -27,6 +27,8 @@ mod array;
 mod arrays_reader;
 #[cfg(feature = "parquet")]
 mod arrow;
+#[cfg(feature = "parquet")]
+mod arrow_messages;
 mod block;
 mod cells;
 mod class_names;
@@ -37,6 +39,8 @@ mod decode;
 mod error;
 mod fingerprint;
 mod format;
+#[cfg(feature = "parquet")]
+mod guard;
 mod input;
 #[cfg(feature = "jsonl")]
 mod json_lines;

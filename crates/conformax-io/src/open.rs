@@ -124,12 +124,12 @@ format_reader!(npy_stream, "npy", |path, stream: Stream, wanted| {
     crate::npy::NpyReader::from_stream(stream, path, wanted)
 });
 format_reader!(npz, "npy", |_path, file: &PositionedFile, wanted| crate::npz::open(file, wanted));
-format_reader!(parquet, "parquet", |_path, file: &PositionedFile, wanted| {
-    crate::parquet::ParquetReader::open(file, wanted)
+format_reader!(parquet, "parquet", |path, file: &PositionedFile, wanted| {
+    crate::guard::Guarded::open(path, || crate::parquet::ParquetReader::open(file, wanted))
 });
-format_reader!(arrow, "parquet", |_path, file: &PositionedFile, wanted| crate::arrow::ArrowReader::open(
-    file, wanted
-));
+format_reader!(arrow, "parquet", |path, file: &PositionedFile, wanted| {
+    crate::guard::Guarded::open(path, || crate::arrow::ArrowReader::open(file, wanted))
+});
 format_reader!(safetensors, "safetensors", |_path, file: &PositionedFile, wanted| {
     crate::safetensors::open(file, wanted)
 });

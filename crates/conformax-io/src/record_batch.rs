@@ -76,8 +76,10 @@ impl TableColumns {
         path: &Path,
         into: &mut Rows,
     ) -> Result<()> {
-        let here =
-            |(row, problem): (usize, Problem)| Error::new(path, problem).in_row(first_row + row as u64);
+        let here = |Fault { row, class, problem }: Fault| {
+            let error = Error::new(path, problem).in_row(first_row + row as u64);
+            class.into_iter().fold(error, Error::in_class)
+        };
         into.logits.reset(self.dtype);
         copy_lists(batch.column(self.logits), classes, &mut into.logits).map_err(here)?;
         let column = |index: usize| {
@@ -134,14 +136,17 @@ fn names(schema: &Schema, logits: usize) -> Option<Vec<String>> {
     CLASS_NAMES.iter().find_map(|key| notes.iter().find_map(|notes| from_json(notes.get(*key)?)))
 }
 
+/// A row, and where there is one a class, that cannot be taken.
+struct Fault {
+    row: usize,
+    class: Option<usize>,
+    problem: Problem,
+}
+
 /// Copies lists of `classes` values each, end to end.
-fn copy_lists(
-    lists: &ArrayRef,
-    classes: usize,
-    out: &mut Values,
-) -> std::result::Result<(), (usize, Problem)> {
+fn copy_lists(lists: &ArrayRef, classes: usize, out: &mut Values) -> std::result::Result<(), Fault> {
     if let Some(row) = first_null(lists) {
-        return Err((row, Problem::Null));
+        return Err(Fault { row, class: None, problem: Problem::Null });
     }
     let (items, start) = match lists.data_type() {
         DataType::FixedSizeList(_, _) => {
@@ -161,7 +166,8 @@ fn copy_lists(
     };
     let items = items.slice(start, lists.len() * classes);
     if let Some(item) = first_null(&items) {
-        return Err((item / classes.max(1), Problem::Null));
+        let (row, class) = (item / classes, Some(item % classes));
+        return Err(Fault { row, class, problem: Problem::Null });
     }
     match out {
         Values::F16(v) => v.extend_from_slice(items.as_primitive::<Float16Type>().values()),
@@ -176,17 +182,14 @@ fn first_null(array: &ArrayRef) -> Option<usize> {
     (array.null_count() > 0).then(|| (0..array.len()).find(|&row| array.is_null(row))).flatten()
 }
 
-fn same_lengths(
-    mut lengths: impl Iterator<Item = usize>,
-    wanted: usize,
-) -> std::result::Result<(), (usize, Problem)> {
+fn same_lengths(mut lengths: impl Iterator<Item = usize>, wanted: usize) -> std::result::Result<(), Fault> {
     let mut row = 0;
     let wrong = lengths.find(|&found| {
         row += 1;
         found != wanted
     });
     match wrong {
-        Some(found) => Err((row - 1, Problem::Ragged { wanted, found })),
+        Some(found) => Err(Fault { row: row - 1, class: None, problem: Problem::Ragged { wanted, found } }),
         None => Ok(()),
     }
 }

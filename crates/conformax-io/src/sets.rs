@@ -32,6 +32,9 @@ pub struct SetColumns {
     pub alpha: bool,
 }
 
+/// Names that kept columns may not have.
+const OWN_COLUMNS: [&str; 6] = ["row", "labels", "size", "probabilities", "p_values", "alpha"];
+
 /// P-values of a block of sets, row after row.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum PValues<'a> {
@@ -139,6 +142,9 @@ impl SetsWriter {
     }
 
     fn new(target: Target, path: &Path, format: Format, columns: &SetColumns) -> Result<Self> {
+        if let Some((name, _)) = columns.keep.iter().find(|(name, _)| OWN_COLUMNS.contains(&name.as_str())) {
+            return Err(Error::new(path, Problem::ColumnTaken(name.clone())));
+        }
         let sink = BufWriter::with_capacity(1 << 18, target);
         let encode: std::result::Result<Box<dyn Encode>, Problem> = match format {
             #[cfg(feature = "parquet")]

@@ -18,7 +18,7 @@ fn model() -> Model {
     let score = ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(1.3).unwrap() });
     let calibration = Calibration::from_scores(score, scores, Masked::Never);
     let names = ClassNames::new(vec!["cat".to_owned(), "\"dog\"|ä".to_owned(), "".to_owned()]).unwrap();
-    let rows = RowSet::new((0..41).map(|row| row * 0x9e37_79b9_7f4a_7c15_u64 % u64::MAX).collect());
+    let rows = RowSet::new((0..41_u64).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect());
     let mut model = Model::new(&calibration, &[alpha(0.1), alpha(0.05), alpha(0.001)], 3, Some(names), rows);
     let other = ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::SPARSEMAX });
     model.tuning = Some(TuningRecord {
