@@ -1,0 +1,17 @@
+//! Runs the command in temporary folders, as a user does, and looks at what it says and writes.
+
+mod calibrate;
+mod errors;
+mod evaluate;
+mod faces;
+mod folder;
+mod formats;
+mod interrupt;
+mod plan;
+mod predict;
+mod readme;
+mod split;
+mod tune;
+// One small data set in every format, written by code that shares nothing with the readers.
+#[path = "../../../conformax-io/tests/written/mod.rs"]
+mod written;
