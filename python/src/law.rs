@@ -11,6 +11,11 @@ pub fn alpha_of(text: &str) -> PyResult<Alpha> {
     text.parse().map_err(value_error)
 }
 
+/// Levels from their decimal texts.
+pub fn alphas_of(texts: &[String]) -> PyResult<Vec<Alpha>> {
+    texts.iter().map(|text| alpha_of(text)).collect()
+}
+
 /// `⌈(n + 1)(1 − alpha)⌉`, or None where that exceeds n.
 #[pyfunction]
 pub fn conformal_rank(n: u64, alpha: &str) -> PyResult<Option<u64>> {

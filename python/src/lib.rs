@@ -6,8 +6,10 @@
 mod activation;
 mod array;
 mod calibration;
+mod command;
 mod error;
 mod evaluate;
+mod fingerprint;
 mod law;
 mod predict;
 mod score;
@@ -23,7 +25,11 @@ mod _conformax {
     #[pymodule_export]
     use crate::calibration::Calibration;
     #[pymodule_export]
+    use crate::command::run_command;
+    #[pymodule_export]
     use crate::evaluate::evaluate;
+    #[pymodule_export]
+    use crate::fingerprint::row_fingerprints;
     #[pymodule_export]
     use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
     #[pymodule_export]

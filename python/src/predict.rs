@@ -93,7 +93,14 @@ pub fn masked_named(name: &str) -> PyResult<Masked> {
     }
 }
 
-pub fn empty_named(name: &str) -> PyResult<Empty> {
+pub fn masked_name(masked: Masked) -> &'static str {
+    match masked {
+        Masked::Allowed => "allowed",
+        Masked::Never => "never",
+    }
+}
+
+fn empty_named(name: &str) -> PyResult<Empty> {
     match name {
         "allowed" => Ok(Empty::Allowed),
         "top_label" => Ok(Empty::TopLabel),

@@ -11,9 +11,9 @@ calibration picks the temperature.
 >>> cp = SplitConformalClassifier("entmax", gamma=1.5, alpha=0.1).calibrate(logits[:1000], labels[:1000])
 >>> sets = cp.predict_set(logits[1000:])
 >>> sets.labels()[0]
-[1]
+[5]
 >>> cp.evaluate(logits[1000:], labels[1000:]).coverage
-0.902
+0.898
 
 `conformax.torch` has the activations with gradients, `conformax.sklearn` an estimator.
 """

@@ -64,6 +64,11 @@ def predict_probabilities(
     return offsets, labels, _join(p for _, _, p in parts)
 
 
+def row_fingerprints(logits: Logits, **options: Any) -> np.ndarray:
+    """A number for each row by which it is known again."""
+    return _join(_conformax.row_fingerprints(block, **options) for _, block in logits.blocks())
+
+
 def top_labels(logits: Logits, **options: Any) -> np.ndarray:
     """The label with the largest logit in each row, the first of equals."""
     # The log-margin is zero for the top label and its ties, which come in index order.

@@ -13,9 +13,9 @@ from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import Logits, as_draws, as_labels
 from ._levels import levels
 from ._metrics import Evaluation, coverage_interval, evaluate_sets
-from ._rules import compiled_score
+from ._rules import compiled_score, parameters_of
 from ._sets import PredictionSets
-from ._tuning import grid_over
+from ._tuning import grid_over, particulars
 
 
 class SplitConformalClassifier:
@@ -127,7 +127,16 @@ class SplitConformalClassifier:
         found = _blocks.score_labels(
             rule, rows, indices, as_draws(u), masked=self.masked, n_threads=self.n_threads
         )
-        return self._calibrated(_conformax.Calibration(rule, found), rows.shape[1], names)
+        calibration = _conformax.Calibration(
+            rule,
+            found,
+            classes=rows.shape[1],
+            alphas=self._levels(None)[0],
+            names=_texts(names),
+            masked=self.masked,
+            rows=_blocks.row_fingerprints(rows, n_threads=self.n_threads),
+        )
+        return self._calibrated(calibration, names)
 
     conformalize = calibrate
 
@@ -147,7 +156,7 @@ class SplitConformalClassifier:
         the values to try (a dictionary of lists where there are two), the paper's by default. Returns `self`.
 
         >>> import numpy as np
-        >>> logits = np.random.default_rng(0).normal(size=(200, 5)).round(2)
+        >>> logits = np.random.default_rng(0).normal(size=(200, 4))
         >>> cp = SplitConformalClassifier(alpha=0.2).tune(logits, logits.argmax(axis=1) ^ 1)
         >>> cp.n_calibration_, len(cp.tuning_["candidates"])
         (120, 9)
@@ -158,17 +167,18 @@ class SplitConformalClassifier:
         indices = as_labels(labels, rows.shape[1], names)
         candidates = grid_over(over, grid, rows.shape[1], self)
         calibrating, tuning = _conformax.tuning_split(rows.shape[0], tuning_size, self.random_state)
-        chosen, fared, scores = _conformax.tune(
-            [rule for rule, _ in candidates], rows.array(), indices, calibrating, tuning, level,
-            masked=self.masked, n_threads=self.n_threads,
-        )  # fmt: skip
-        record = [
-            {**values, "threshold": threshold, "average_size": size}
-            for (_, values), (threshold, size) in zip(candidates, fared)
-        ]
-        self._calibrated(_conformax.Calibration(candidates[chosen][0], scores), rows.shape[1], names)
-        self.tuning_ = {"chosen": chosen, "n_tuning": len(tuning), "candidates": record}
-        return self
+        calibration = _conformax.tune(
+            candidates,
+            rows.array(),
+            indices,
+            calibrating,
+            tuning,
+            level,
+            names=_texts(names),
+            masked=self.masked,
+            n_threads=self.n_threads,
+        )
+        return self._calibrated(calibration, names)
 
     def predict_set(self, logits: Any, *, alpha: Any = None, u: Any = None) -> Any:
         """The prediction set of every row; a list of `PredictionSets` where there is a list of levels.
@@ -215,7 +225,7 @@ class SplitConformalClassifier:
     def predict_p(self, logits: Any, *, u: Any = None) -> np.ndarray:
         """The p-value of every label: the smallest alpha at which it leaves the set. Rows × classes.
 
-        >>> cp = SplitConformalClassifier(alpha=0.2).calibrate([[1, 0], [0, 1], [2, 0]], [0, 0, 0])
+        >>> cp = SplitConformalClassifier(alpha=0.4).calibrate([[1, 0], [0, 1], [2, 0]], [0, 0, 0])
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
@@ -253,16 +263,82 @@ class SplitConformalClassifier:
         return self._calibration.n
 
     @property
-    def scores_(self) -> np.ndarray:
-        """Calibration scores, ascending."""
+    def n_classes_(self) -> int:
+        """Number of classes."""
+        self._check_calibrated()
+        return self._calibration.classes
+
+    @property
+    def scores_(self) -> np.ndarray | None:
+        """Calibration scores, ascending; None where the file they came from left them out."""
         self._check_calibrated()
         return self._calibration.scores
+
+    @property
+    def tuning_(self) -> dict[str, Any] | None:
+        """How every candidate of `tune` fared, and the index of the one chosen."""
+        self._check_calibrated()
+        if self._calibration.tuning is None:
+            return None
+        chosen, n, candidates = self._calibration.tuning
+        record = [
+            {**particulars(rule), "threshold": threshold, "average_size": size}
+            for rule, threshold, size in candidates
+        ]
+        return {"chosen": chosen, "n_tuning": n, "candidates": record}
 
     @property
     def classes_(self) -> np.ndarray:
         """Class names, or indices where there are none."""
         self._check_calibrated()
         return np.arange(self.n_classes_) if self._names is None else self._names
+
+    def save(self, path: Any) -> None:
+        """Writes the calibration file: versioned JSON that Rust, Python and the shell read alike.
+
+        It holds the score, the levels, the calibration scores, class names (as text) and fingerprints of the rows, by
+        which the command refuses to evaluate on rows that calibrated. What is asked at prediction (`empty`,
+        `n_threads`) is not part of it. An existing file is replaced in one step.
+        """
+        self._check_calibrated()
+        self._calibration.with_levels(self._levels(None)[0]).write(path)
+
+    @classmethod
+    def load(cls, path: Any) -> SplitConformalClassifier:
+        """Reads a calibration file, whoever wrote it.
+
+        >>> import tempfile, os
+        >>> cp = SplitConformalClassifier("raps", alpha=0.4, k_reg=1).calibrate([[1, 0], [0, 1]], [0, 0])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     cp.save(os.path.join(folder, "model.json"))
+        ...     SplitConformalClassifier.load(os.path.join(folder, "model.json"))
+        SplitConformalClassifier('raps', alpha=0.4, lambda_=0.01, k_reg=1)
+        """
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        try:
+            calibration = _conformax.Calibration.from_json(text)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        names = calibration.names
+        loaded = cls(**parameters_of(calibration.score), alpha=_one_or_all(calibration.alphas), masked=calibration.masked)
+        loaded._calibration = calibration
+        loaded._names = None if names is None else np.asarray(names)
+        return loaded
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = {"params": self.get_params()}
+        if self.__sklearn_is_fitted__():
+            state["names"] = self._names
+            state["file"] = self._calibration.to_json()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state["params"].items():
+            setattr(self, name, value)
+        if "file" in state:
+            self._calibration = _conformax.Calibration.from_json(state["file"])
+            self._names = state["names"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's parameters by name."""
@@ -293,12 +369,9 @@ class SplitConformalClassifier:
         return hasattr(self, "_calibration")
 
     def _calibrated(
-        self, calibration: _conformax.Calibration, n_classes: int, names: np.ndarray | None
+        self, calibration: _conformax.Calibration, names: np.ndarray | None
     ) -> SplitConformalClassifier:
-        self._calibration = calibration
-        self.n_classes_ = n_classes
-        self._names = names
-        self.tuning_ = None
+        self._calibration, self._names = calibration, names
         for level in self._levels(None)[0]:
             self._warn_if_few(level)
         return self
@@ -367,6 +440,14 @@ class SplitConformalClassifier:
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):
             raise not_calibrated(type(self).__name__)
+
+
+def _one_or_all(alphas: list[float]) -> Any:
+    return alphas[0] if len(alphas) == 1 else alphas
+
+
+def _texts(names: np.ndarray | None) -> list[str] | None:
+    return None if names is None else [str(name) for name in names.tolist()]
 
 
 def _class_names(classes: Sequence[Any] | None, n_classes: int) -> np.ndarray | None:

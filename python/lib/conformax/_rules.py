@@ -121,3 +121,12 @@ def compiled_score(
     return _conformax.Score(
         score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, seed=random_state
     )
+
+
+def parameters_of(rule: _conformax.Score) -> dict[str, Any]:
+    """The classifier's parameters that make this score."""
+    drawn = {} if rule.randomized is None else {"randomized": rule.randomized, "random_state": rule.seed or 0}
+    if rule.penalty == "fixed":
+        return {"score": RapsScore(rule.lambda_, rule.k_reg, "fixed", **drawn)}
+    given = {"gamma": rule.gamma if rule.name == "entmax" else None, "lambda_": rule.lambda_, "k_reg": rule.k_reg}
+    return {"score": rule.name, **given, **drawn}

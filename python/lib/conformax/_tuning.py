@@ -14,32 +14,36 @@ K_REGS = (1, 5, 10, 50)
 _ALIASES = {"lambda": "lambda_", "lam_reg": "lambda_", "penalty": "lambda_", "kreg": "k_reg"}
 
 
-def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[tuple[_conformax.Score, dict[str, Any]]]:
-    """The candidates, each a compiled score and what is particular to it."""
+def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
+    """The candidates, in the order in which ties are resolved."""
     names = [over] if isinstance(over, str) else list(over)
     names = [_ALIASES.get(name, name) for name in names]
     if names == ["gamma"]:
         values = GAMMAS if grid is None else _values(grid, "gamma")
-        return [(_conformax.Score("entmax", gamma=gamma), {"gamma": gamma}) for gamma in values]
+        return [_conformax.Score("entmax", gamma=gamma) for gamma in values]
     if not names or not set(names) <= {"lambda_", "k_reg"}:
         raise ValueError(f"tuning goes over gamma, lambda_, k_reg or (lambda_, k_reg), got {over!r}")
     return _raps_grid(names, grid, n_classes, params)
 
 
-def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list[tuple[Any, dict[str, Any]]]:
+def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
     lambdas: Any = [params.lambda_]
     orders: Any = [params.k_reg]
     if "lambda_" in names:
         lambdas = LAMBDAS if grid is None else _values(grid, "lambda_")
     if "k_reg" in names:
         orders = [k for k in K_REGS if k < n_classes] if grid is None else _values(grid, "k_reg")
-    candidates = []
-    for lambda_, k_reg in itertools.product(lambdas, orders):
-        rule = _conformax.Score(
-            "raps", lambda_=lambda_, k_reg=k_reg, randomized=params.randomized, seed=params.random_state
-        )
-        candidates.append((rule, {"lambda_": rule.lambda_, "k_reg": rule.k_reg}))
-    return candidates
+    drawn = {"randomized": params.randomized, "seed": params.random_state}
+    return [
+        _conformax.Score("raps", lambda_=lambda_, k_reg=k_reg, **drawn)
+        for lambda_, k_reg in itertools.product(lambdas, orders)
+    ]
+
+
+def particulars(rule: _conformax.Score) -> dict[str, Any]:
+    """The parameters by which candidates differ."""
+    named = {"gamma": rule.gamma, "lambda_": rule.lambda_, "k_reg": rule.k_reg}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _values(grid: Any, name: str) -> list[Any]:

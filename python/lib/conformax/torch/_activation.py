@@ -11,7 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import _conformax
 from . import _operations
-from ._rows import check_floats, gamma_tensor, in_rust, rows_of, tensor_of, wide
+from ._rows import check_floats, gamma_tensor, in_rust, rows_of, single, tensor_of, wide
 
 
 def entmax(z: Tensor, gamma: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -26,10 +26,10 @@ def entmax(z: Tensor, gamma: float | Tensor = 1.5, dim: int = -1) -> Tensor:
     check_floats(z)
     last = z.movedim(dim, -1)
     if isinstance(gamma, Tensor) and gamma.numel() > 1:
-        gamma = gamma.expand(*gamma.shape[:-1], *gamma.shape[-1:]).movedim(dim, -1) if gamma.dim() == z.dim() else gamma
-        p = _InOperations.apply(last, gamma)
+        per_row = gamma.movedim(dim, -1) if gamma.dim() == z.dim() else gamma
+        p = _InOperations.apply(last, per_row)
     elif in_rust(z):
-        p = _InRust.apply(last, gamma, float(gamma))
+        p = _InRust.apply(last, gamma, single(gamma))
     else:
         p = _InOperations.apply(last, gamma)
     return p.movedim(-1, dim)

@@ -12,7 +12,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import _conformax
 from . import _operations
-from ._rows import check_floats, gamma_tensor, in_rust, rows_of, wide
+from ._rows import check_floats, gamma_tensor, in_rust, rows_of, single, wide
 
 
 def entmax_loss(z: Tensor, target: Tensor, gamma: float | Tensor = 1.5) -> Tensor:
@@ -45,7 +45,7 @@ class _Loss(Function):
     def forward(ctx: Any, z: Tensor, target: Tensor, gamma: Any) -> Tensor:
         one_gamma = not isinstance(gamma, Tensor) or gamma.numel() == 1
         if in_rust(z) and one_gamma:
-            losses, gradient = _rust(z, target, float(gamma))
+            losses, gradient = _rust(z, target, single(gamma))
         else:
             losses, gradient = _operate(z, target, gamma)
         ctx.kind = z.dtype

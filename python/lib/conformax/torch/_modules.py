@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from ._activation import entmax
 from ._loss import entmax_loss
+from ._rows import single
 
 
 class Entmax(nn.Module):
@@ -26,7 +27,7 @@ class Entmax(nn.Module):
         return entmax(z, self.gamma, self.dim)
 
     def extra_repr(self) -> str:
-        return f"gamma={float(self.gamma):g}, dim={self.dim}" if _single(self.gamma) else f"dim={self.dim}"
+        return f"gamma={single(self.gamma):g}, dim={self.dim}" if _is_single(self.gamma) else f"dim={self.dim}"
 
 
 class Entmax15(Entmax):
@@ -87,5 +88,5 @@ class SparsemaxLoss(EntmaxLoss):
         super().__init__(2.0, ignore_index, reduction)
 
 
-def _single(gamma: float | Tensor) -> bool:
+def _is_single(gamma: float | Tensor) -> bool:
     return not isinstance(gamma, Tensor) or gamma.numel() == 1

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
-
-import numpy as np
 
 
 def in_rust(z: Tensor) -> bool:
@@ -38,6 +37,11 @@ def check_floats(z: Tensor) -> None:
         raise TypeError(f"wanted a tensor of floats, got {z.dtype}")
     if z.dim() == 0:
         raise ValueError("wanted at least one dimension, got a scalar")
+
+
+def single(gamma: float | Tensor) -> float:
+    """The one value of γ."""
+    return gamma.detach().item() if isinstance(gamma, Tensor) else float(gamma)
 
 
 def gamma_tensor(gamma: float | Tensor, like: Tensor) -> Tensor:
