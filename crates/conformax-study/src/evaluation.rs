@@ -1,20 +1,23 @@
 //! One benchmark through every procedure, level and split.
 //!
-//! Each score is computed once for all rows. A split then only picks calibration scores in order, and a set's
-//! size at a threshold is read off the row's scores. The numbers equal those of `calibrate`, `predict` and
+//! A row's scores depend on neither split nor level, so each row is visited once per score and asked for the
+//! sizes of its sets at all thresholds together. The numbers equal those of `calibrate`, `predict` and
 //! `evaluate` run one after another for every combination; only the repetition is gone.
 
 use std::time::{Duration, Instant};
 
 use conformax::{
-    Alpha, EntmaxScore, Gamma, Logit, Logits, Metrics, RankedSoftmax, Result, ScoreSpec, Strata, Tally,
+    Alpha, Draw, EntmaxScore, Gamma, Logit, Logits, Metrics, RankedSoftmax, Result, ScoreSpec, Strata, Tally,
     score_labels, smallest,
 };
 use rayon::prelude::*;
 
 use crate::procedure::{Choice, Procedure};
-use crate::scored::ScoredRows;
+use crate::row_sizes::{RowSizes, Scratch, with_sizes};
 use crate::splits::{Split, Thresholds, Truth};
+
+/// Rows that one task visits.
+const CHUNK: usize = 64;
 
 /// What to run on a benchmark.
 pub(crate) struct Plan<'a> {
@@ -45,6 +48,7 @@ pub(crate) struct ProcedureOutcomes {
 }
 
 /// Average size of the entmax score.
+#[derive(Clone)]
 pub(crate) struct SizeAtGamma {
     pub(crate) gamma: Gamma,
     pub(crate) alpha: Alpha,
@@ -63,22 +67,28 @@ pub(crate) struct Evaluation {
 /// Parts of the work on a benchmark, as they end.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// A score was computed for all rows.
-    Scored(String),
+    /// Every row's labels were ranked.
+    Sorted,
     /// A procedure chose among its candidates on every split.
     Tuned(String),
     /// A procedure was judged on the test rows of every split.
     Judged(String),
+    /// Sizes were measured for every γ of the sweeps.
+    Swept,
 }
 
-/// A score of all rows: the true labels', and every label's as far as thresholds reach.
+/// A score of all rows' true labels, with the thresholds it takes.
 struct Scored {
     spec: ScoreSpec,
     truth: Vec<f64>,
-    rows: ScoredRows,
     /// By split.
     thresholds: Vec<Thresholds>,
+    /// The largest finite one.
+    cutoff: f64,
 }
+
+/// Per level the place of a score among those computed, and its threshold.
+type Picks = Vec<(usize, f64)>;
 
 pub(crate) fn evaluate_benchmark<T: Logit>(
     logits: Logits<'_, T>,
@@ -86,85 +96,99 @@ pub(crate) fn evaluate_benchmark<T: Logit>(
     plan: &Plan<'_>,
     report: &(dyn Fn(Stage, Duration) + Sync),
 ) -> Result<Evaluation> {
-    let procedures: Vec<Procedure> =
-        plan.procedures.iter().map(|procedure| procedure.for_classes(logits.classes())).collect();
+    let procedures = procedures_for(plan, logits.classes());
+    let specs = scores_of(&procedures, plan.sweep);
+    let started = Instant::now();
+    let rows = (0..logits.len()).into_par_iter();
+    let draw = draw_of(&specs);
+    let ranked = rows.map(|row| Ok(RankedSoftmax::new(logits.row(row)?, draw)));
+    let ranked: Vec<RankedSoftmax> = ranked.collect::<Result<_>>()?;
+    report(Stage::Sorted, started.elapsed());
+    let scored = specs.par_iter().map(|spec| score_truth(spec, logits, labels, (&ranked, draw), plan));
+    let bench = Bench { logits, labels, plan, ranked: &ranked, draw, scored: scored.collect::<Result<_>>()? };
+    let outcomes = procedures.iter().map(|procedure| bench.run(procedure, report));
+    let outcomes = outcomes.collect::<Result<_>>()?;
+    let started = Instant::now();
+    let evaluation = Evaluation {
+        procedures: outcomes,
+        gamma_on_test: bench.gamma_on_test()?,
+        gamma_on_tuning: bench.gamma_on_tuning(&procedures)?,
+    };
+    report(Stage::Swept, started.elapsed());
+    Ok(evaluation)
+}
+
+fn procedures_for(plan: &Plan<'_>, classes: usize) -> Vec<Procedure> {
+    plan.procedures.iter().map(|procedure| procedure.for_classes(classes)).collect()
+}
+
+/// Every score that is needed, once.
+fn scores_of(procedures: &[Procedure], sweep: &[Gamma]) -> Vec<ScoreSpec> {
     let mut specs: Vec<ScoreSpec> = Vec::new();
-    let swept = plan.sweep.iter().map(|gamma| ScoreSpec::Entmax(EntmaxScore { gamma: *gamma }));
-    for spec in procedures.iter().flat_map(|procedure| procedure.scores().to_vec()).chain(swept) {
+    let swept = sweep.iter().map(|gamma| ScoreSpec::Entmax(EntmaxScore { gamma: *gamma }));
+    for spec in procedures.iter().flat_map(Procedure::scores).copied().chain(swept) {
         if !specs.contains(&spec) {
             specs.push(spec);
         }
     }
-    let bench = Bench { labels, plan, scored: score_rows(logits, labels, &specs, plan, report)? };
-    let outcomes = procedures.iter().map(|procedure| bench.run(procedure, report));
-    Ok(Evaluation {
-        procedures: outcomes.collect::<Result<_>>()?,
-        gamma_on_test: bench.gamma_on_test(),
-        gamma_on_tuning: bench.gamma_on_tuning(&procedures),
-    })
+    specs
 }
 
-fn score_rows<T: Logit>(
+/// The draw of the study's first RAPS score, as a rule that of all; others read nothing of a ranking but its
+/// order.
+fn draw_of(specs: &[ScoreSpec]) -> Draw {
+    let raps = specs.iter().find(|spec| matches!(spec, ScoreSpec::Raps(_)));
+    raps.and_then(|spec| spec.draw()).unwrap_or_default()
+}
+
+/// How many stages a benchmark of so many classes will report.
+pub(crate) fn stages(plan: &Plan<'_>, classes: usize) -> usize {
+    let procedures = procedures_for(plan, classes);
+    let tuned = procedures.iter().filter(|procedure| procedure.is_tuned()).count();
+    2 + tuned + procedures.len()
+}
+
+fn score_truth<T: Logit>(
+    spec: &ScoreSpec,
     logits: Logits<'_, T>,
     labels: &[u32],
-    specs: &[ScoreSpec],
+    (ranked, draw): (&[RankedSoftmax], Draw),
     plan: &Plan<'_>,
-    report: &(dyn Fn(Stage, Duration) + Sync),
-) -> Result<Vec<Scored>> {
-    let started = Instant::now();
-    let ranked = ranked_rows(logits, specs)?;
-    if !ranked.is_empty() {
-        report(Stage::Scored("sorted softmax".to_owned()), started.elapsed());
-    }
-    let scored = specs.par_iter().map(|spec| {
-        let started = Instant::now();
-        let truth = Truth::new(match spec {
-            ScoreSpec::Raps(score) => ranked
-                .par_iter()
-                .zip(labels)
-                .map(|(row, label)| {
-                    let place = row.labels().iter().position(|other| other == label);
-                    place.map_or(f64::INFINITY, |place| row.raps(score, place))
-                })
-                .collect(),
-            _ => score_labels(spec, logits, labels)?,
-        });
-        let thresholds = plan.splits.par_iter().map(|split| truth.thresholds(split, plan.alphas));
-        let thresholds: Vec<Thresholds> = thresholds.collect::<Result<_>>()?;
-        // An infinite threshold takes every label, whatever its score.
-        let finite = thresholds.iter().flat_map(Thresholds::all).filter(|threshold| threshold.is_finite());
-        let cutoff = finite.fold(f64::NEG_INFINITY, f64::max);
-        let rows = match spec {
-            ScoreSpec::Raps(score) => ScoredRows::raps(score, &ranked, logits.classes(), cutoff),
-            _ => ScoredRows::new(spec, logits, cutoff)?,
-        };
-        report(Stage::Scored(spec.to_string()), started.elapsed());
-        Ok(Scored { spec: *spec, truth: truth.scores, rows, thresholds })
+) -> Result<Scored> {
+    let truth = Truth::new(match spec {
+        ScoreSpec::Raps(score) if score.draw == draw => ranked
+            .par_iter()
+            .zip(labels)
+            .map(|(row, label)| {
+                let place = row.labels().iter().position(|other| other == label);
+                place.map_or(f64::INFINITY, |place| row.raps(score, place))
+            })
+            .collect(),
+        _ => score_labels(spec, logits, labels)?,
     });
-    scored.collect()
-}
-
-/// Every row's softmax, sorted once for all RAPS candidates: their draw is the same, so is their ranking.
-fn ranked_rows<T: Logit>(logits: Logits<'_, T>, specs: &[ScoreSpec]) -> Result<Vec<RankedSoftmax>> {
-    let draw = specs.iter().find_map(|spec| match spec {
-        ScoreSpec::Raps(score) => Some(score.draw),
-        _ => None,
-    });
-    let Some(draw) = draw else { return Ok(Vec::new()) };
-    let rows = (0..logits.len()).into_par_iter();
-    rows.map(|row| Ok(RankedSoftmax::new(logits.row(row)?, draw))).collect()
+    let thresholds = plan.splits.par_iter().map(|split| truth.thresholds(split, plan.alphas));
+    let thresholds: Vec<Thresholds> = thresholds.collect::<Result<_>>()?;
+    // An infinite threshold takes every label, whatever its score.
+    let finite = thresholds.iter().flat_map(Thresholds::all).filter(|threshold| threshold.is_finite());
+    let cutoff = finite.fold(f64::NEG_INFINITY, f64::max);
+    Ok(Scored { spec: *spec, truth: truth.scores, thresholds, cutoff })
 }
 
 /// A benchmark's scores with what is asked of them.
-struct Bench<'a> {
+struct Bench<'a, T> {
+    logits: Logits<'a, T>,
     labels: &'a [u32],
     plan: &'a Plan<'a>,
+    ranked: &'a [RankedSoftmax],
+    /// The draw that the rankings were made with.
+    draw: Draw,
     scored: Vec<Scored>,
 }
 
-impl Bench<'_> {
-    fn of(&self, spec: &ScoreSpec) -> &Scored {
-        self.scored.iter().find(|scored| scored.spec == *spec).expect("every score of the plan was computed")
+impl<T: Logit> Bench<'_, T> {
+    fn place_of(&self, spec: &ScoreSpec) -> usize {
+        let place = self.scored.iter().position(|scored| scored.spec == *spec);
+        place.expect("every score of the plan was computed")
     }
 
     fn run(
@@ -175,132 +199,219 @@ impl Bench<'_> {
         let started = Instant::now();
         let result = match &procedure.choice {
             Choice::Fixed(spec) => {
-                let scored = self.of(spec);
-                let pick = |split: usize| {
-                    scored.thresholds[split].calibration.iter().map(|threshold| (scored, *threshold)).collect()
-                };
-                ProcedureOutcomes { outcomes: self.judge_splits(pick)?, paper: Vec::new() }
+                let place = self.place_of(spec);
+                let thresholds = self.scored[place].thresholds.iter();
+                let picks: Vec<Picks> = thresholds
+                    .map(|thresholds| thresholds.calibration.iter().map(|q| (place, *q)).collect())
+                    .collect();
+                ProcedureOutcomes { outcomes: self.judge(&picks)?, paper: Vec::new() }
             }
             Choice::Tuned(candidates) => {
-                let scored: Vec<&Scored> = candidates.iter().map(|spec| self.of(spec)).collect();
-                let tune = |judging: fn(&Thresholds) -> &[f64]| {
-                    let splits = (0..self.plan.splits.len()).into_par_iter();
-                    splits.map(|split| self.tune(split, &scored, judging)).collect::<Result<Vec<_>>>()
-                };
-                let valid = tune(|thresholds| &thresholds.judging)?;
-                let paper = tune(|thresholds| &thresholds.paper_judging)?;
+                let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
+                let (valid, paper) = self.tune(&places)?;
                 report(Stage::Tuned(procedure.name.clone()), started.elapsed());
-                ProcedureOutcomes {
-                    outcomes: self.judge_splits(|split| valid[split].clone())?,
-                    paper: self.judge_splits(|split| paper[split].clone())?,
-                }
+                ProcedureOutcomes { outcomes: self.judge(&valid)?, paper: self.judge(&paper)? }
             }
         };
         report(Stage::Judged(procedure.name.clone()), started.elapsed());
         Ok(result)
     }
 
-    /// Per level the candidate with the smallest sets on the tuning rows, judged by the thresholds that
-    /// `judging` names, and its threshold on the calibrating rows.
-    fn tune<'s>(
-        &self,
-        split: usize,
-        candidates: &[&'s Scored],
-        judging: fn(&Thresholds) -> &[f64],
-    ) -> Result<Vec<Pick<'s>>> {
-        let tuning_rows = &self.plan.splits[split].tuning;
-        let sizes: Vec<Vec<f64>> = candidates
-            .iter()
-            .map(|scored| average_sizes(&scored.rows, tuning_rows, judging(&scored.thresholds[split])))
-            .collect();
-        (0..self.plan.alphas.len())
-            .map(|level| {
-                let at_level: Vec<f64> = sizes.iter().map(|sizes| sizes[level]).collect();
-                let chosen = candidates[smallest(&at_level).ok_or(conformax::Error::NoCandidates)?];
-                Ok((chosen, chosen.thresholds[split].calibrating[level]))
-            })
-            .collect()
+    /// Per split and level the candidate with the smallest sets on the tuning rows and its threshold on the
+    /// calibrating rows: once judged by the tuning rows alone, once the paper's way.
+    fn tune(&self, candidates: &[usize]) -> Result<(Vec<Picks>, Vec<Picks>)> {
+        let sizes = candidates.par_iter().map(|place| self.judging_sizes(*place));
+        let sizes: Vec<[Vec<u64>; 2]> = sizes.collect::<Result<_>>()?;
+        let levels = self.plan.alphas.len();
+        let choose = |way: usize, split: usize, level: usize| {
+            // Every candidate is judged on the same rows, so the smallest total has the smallest mean.
+            let totals: Vec<f64> =
+                sizes.iter().map(|sizes| sizes[way][split * levels + level] as f64).collect();
+            let chosen = candidates[smallest(&totals).ok_or(conformax::Error::NoCandidates)?];
+            Ok((chosen, self.scored[chosen].thresholds[split].calibrating[level]))
+        };
+        let picks = |way: usize| {
+            let splits = (0..self.plan.splits.len())
+                .map(|split| (0..levels).map(|level| choose(way, split, level)).collect::<Result<Picks>>());
+            splits.collect::<Result<Vec<Picks>>>()
+        };
+        Ok((picks(0)?, picks(1)?))
     }
 
-    fn judge_splits<'s>(
-        &self,
-        picks: impl Fn(usize) -> Vec<Pick<'s>> + Sync,
-    ) -> Result<Vec<Vec<Outcome>>> {
-        let splits = self.plan.splits.par_iter().enumerate();
-        splits.map(|(number, split)| self.judge(split, &picks(number))).collect()
+    /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of
+    /// the calibrating rows.
+    fn judging_sizes(&self, place: usize) -> Result<[Vec<u64>; 2]> {
+        let levels = self.plan.alphas.len();
+        let zero = || [0, 1].map(|_| vec![0u64; self.plan.splits.len() * levels]);
+        let thresholds = &self.scored[place].thresholds;
+        self.fold_rows(
+            place,
+            zero,
+            |totals, row, sizes| {
+                for (number, _) in self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row)) {
+                    let ways = [&thresholds[number].judging, &thresholds[number].paper_judging];
+                    for (total, thresholds) in totals.iter_mut().zip(ways) {
+                        for (level, threshold) in thresholds.iter().enumerate() {
+                            total[number * levels + level] += sizes.at(*threshold) as u64;
+                        }
+                    }
+                }
+            },
+            |mut totals, other| {
+                for (totals, other) in totals.iter_mut().zip(&other) {
+                    totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
+                }
+                totals
+            },
+        )
     }
 
-    /// The metrics of a score and threshold per level on the split's test rows.
-    fn judge(&self, split: &Split, picks: &[Pick<'_>]) -> Result<Vec<Outcome>> {
-        let classes = self.scored.first().map_or(0, |scored| scored.rows.classes());
-        let mut tallies = vec![Tally::new(classes); picks.len()];
-        let mut first = 0;
-        for group in picks.chunk_by(|a, b| a.0.spec == b.0.spec) {
-            let thresholds: Vec<f64> = group.iter().map(|(_, threshold)| *threshold).collect();
-            let tallies = &mut tallies[first..first + group.len()];
-            let scored = group[0].0;
-            for row in split.test.iter().map(|row| *row as usize) {
-                scored.rows.sizes(row, &thresholds, |level, size| {
-                    let covered = scored.truth[row] <= thresholds[level];
-                    tallies[level].add_outcome(size, covered, self.labels[row]);
+    /// Visits every row with the sizes of its sets under a score, in parallel.
+    fn fold_rows<A: Send>(
+        &self,
+        place: usize,
+        zero: impl Fn() -> A + Sync + Send,
+        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>) + Sync,
+        join: impl Fn(A, A) -> A + Sync + Send,
+    ) -> Result<A> {
+        let scored = &self.scored[place];
+        let chunks = (0..self.logits.len().div_ceil(CHUNK)).into_par_iter();
+        let folded = chunks.map(|chunk| {
+            let (mut state, mut scratch) = (zero(), Scratch::default());
+            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
+                let (logits, ranked) = (self.logits.row(row)?, (&self.ranked[row], self.draw));
+                with_sizes(&scored.spec, logits, ranked, scored.cutoff, &mut scratch, |sizes| {
+                    visit(&mut state, row, sizes);
                 });
             }
-            first += group.len();
+            Ok(state)
+        });
+        folded.try_reduce(&zero, |a, b| Ok(join(a, b)))
+    }
+
+    /// The metrics of each split's picks on its test rows.
+    fn judge(&self, picks: &[Picks]) -> Result<Vec<Vec<Outcome>>> {
+        let sizes = self.test_sizes(picks)?;
+        let splits = self.plan.splits.par_iter().zip(picks).enumerate();
+        splits.map(|(number, (split, picks))| self.judge_split(split, picks, &sizes, number)).collect()
+    }
+
+    /// Set sizes by row, split and level; zero where the row does not test.
+    fn test_sizes(&self, picks: &[Picks]) -> Result<Vec<u32>> {
+        let width = picks.len() * self.plan.alphas.len();
+        let mut sizes = vec![0u32; self.logits.len() * width];
+        let mut used: Vec<usize> = picks.iter().flatten().map(|(place, _)| *place).collect();
+        used.sort_unstable();
+        used.dedup();
+        for place in used {
+            self.add_test_sizes(place, picks, &mut sizes)?;
+        }
+        Ok(sizes)
+    }
+
+    fn add_test_sizes(&self, place: usize, picks: &[Picks], sizes: &mut [u32]) -> Result<()> {
+        let levels = self.plan.alphas.len();
+        let scored = &self.scored[place];
+        let width = picks.len() * levels;
+        let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
+        rows.try_for_each(|(chunk, sizes)| {
+            let mut scratch = Scratch::default();
+            for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
+                let (logits, ranked) = (self.logits.row(row)?, (&self.ranked[row], self.draw));
+                with_sizes(&scored.spec, logits, ranked, scored.cutoff, &mut scratch, |sizes| {
+                    for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {
+                        if split.tests(row) {
+                            let out = &mut out[number * levels..][..levels];
+                            for ((chosen, threshold), out) in picks.iter().zip(out) {
+                                if *chosen == place {
+                                    *out = sizes.at(*threshold) as u32;
+                                }
+                            }
+                        }
+                    }
+                });
+            }
+            Ok(())
+        })
+    }
+
+    fn judge_split(
+        &self,
+        split: &Split,
+        picks: &Picks,
+        sizes: &[u32],
+        number: usize,
+    ) -> Result<Vec<Outcome>> {
+        let levels = self.plan.alphas.len();
+        let width = self.plan.splits.len() * levels;
+        let mut tallies = vec![Tally::new(self.logits.classes()); levels];
+        for row in split.test.iter().map(|row| *row as usize) {
+            let sizes = &sizes[row * width + number * levels..][..levels];
+            for (((place, threshold), size), tally) in picks.iter().zip(sizes).zip(&mut tallies) {
+                let covered = self.scored[*place].truth[row] <= *threshold;
+                tally.add_outcome(*size as usize, covered, self.labels[row]);
+            }
         }
         let outcomes = picks.iter().zip(&tallies).zip(self.plan.alphas);
         outcomes
-            .map(|(((scored, threshold), tally), alpha)| {
+            .map(|(((place, threshold), tally), alpha)| {
                 let metrics = tally.metrics(*alpha, self.plan.strata)?;
-                Ok(Outcome { score: scored.spec, threshold: *threshold, metrics })
+                Ok(Outcome { score: self.scored[*place].spec, threshold: *threshold, metrics })
             })
             .collect()
     }
 
     /// Sizes on test rows for each γ of the sweep, calibrated on all rows for calibration.
-    fn gamma_on_test(&self) -> Vec<SizeAtGamma> {
-        let mut sizes = Vec::new();
-        for gamma in self.plan.sweep {
-            let scored = self.of(&ScoreSpec::Entmax(EntmaxScore { gamma: *gamma }));
-            for (number, split) in self.plan.splits.iter().take(self.plan.sweep_splits).enumerate() {
-                let thresholds = &scored.thresholds[number].calibration;
-                let averages = average_sizes(&scored.rows, &split.test, thresholds);
-                sizes.extend(self.at_gamma(*gamma, number, averages));
-            }
-        }
-        sizes
+    fn gamma_on_test(&self) -> Result<Vec<SizeAtGamma>> {
+        let gammas = self.plan.sweep.par_iter().map(|gamma| {
+            self.sizes_at_gamma(*gamma, Split::tests, |split| split.test.len(), |q| &q.calibration)
+        });
+        Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// Sizes on tuning rows for each γ that a procedure chooses from: what its choice saw.
-    fn gamma_on_tuning(&self, procedures: &[Procedure]) -> Vec<SizeAtGamma> {
+    fn gamma_on_tuning(&self, procedures: &[Procedure]) -> Result<Vec<SizeAtGamma>> {
         let tuned = procedures.iter().filter(|procedure| procedure.is_tuned());
         let in_family = |spec: &ScoreSpec| spec.gamma().is_some();
         let family = tuned.map(Procedure::scores).find(|scores| scores.iter().all(in_family));
-        let mut sizes = Vec::new();
-        for spec in family.unwrap_or_default() {
-            let (Some(gamma), scored) = (spec.gamma(), self.of(spec)) else { continue };
-            for (number, split) in self.plan.splits.iter().take(self.plan.sweep_splits).enumerate() {
-                let thresholds = &scored.thresholds[number].judging;
-                let averages = average_sizes(&scored.rows, &split.tuning, thresholds);
-                sizes.extend(self.at_gamma(gamma, number, averages));
-            }
-        }
-        sizes
+        let gammas = family.unwrap_or_default().par_iter().filter_map(|spec| spec.gamma()).map(|gamma| {
+            self.sizes_at_gamma(gamma, Split::tunes, |split| split.tuning.len(), |q| &q.judging)
+        });
+        Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
     }
 
-    fn at_gamma(&self, gamma: Gamma, split: usize, averages: Vec<f64>) -> impl Iterator<Item = SizeAtGamma> {
-        let at = self.plan.alphas.iter().zip(averages);
-        at.map(move |(alpha, average_size)| SizeAtGamma { gamma, alpha: *alpha, split, average_size })
+    fn sizes_at_gamma(
+        &self,
+        gamma: Gamma,
+        counts: fn(&Split, usize) -> bool,
+        rows: fn(&Split) -> usize,
+        thresholds: fn(&Thresholds) -> &[f64],
+    ) -> Result<Vec<SizeAtGamma>> {
+        let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
+        let splits = &self.plan.splits[..self.plan.sweep_splits];
+        let levels = self.plan.alphas.len();
+        let scored = &self.scored[place];
+        let totals = self.fold_rows(
+            place,
+            || vec![0u64; splits.len() * levels],
+            |totals, row, sizes| {
+                for (number, _) in splits.iter().enumerate().filter(|(_, split)| counts(split, row)) {
+                    let thresholds = thresholds(&scored.thresholds[number]);
+                    for (total, threshold) in totals[number * levels..].iter_mut().zip(thresholds) {
+                        *total += sizes.at(*threshold) as u64;
+                    }
+                }
+            },
+            |mut totals, other| {
+                totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
+                totals
+            },
+        )?;
+        let sizes = totals.into_iter().enumerate().map(|(index, total)| {
+            let (split, level) = (index / levels, index % levels);
+            let average_size = total as f64 / rows(&splits[split]) as f64;
+            SizeAtGamma { gamma, alpha: self.plan.alphas[level], split, average_size }
+        });
+        Ok(sizes.collect())
     }
-}
-
-/// A score and its threshold at a level.
-type Pick<'s> = (&'s Scored, f64);
-
-/// The mean set size over `rows` at each threshold.
-fn average_sizes(scored: &ScoredRows, rows: &[u32], thresholds: &[f64]) -> Vec<f64> {
-    let mut totals = vec![0u64; thresholds.len()];
-    for row in rows {
-        scored.sizes(*row as usize, thresholds, |level, size| totals[level] += size as u64);
-    }
-    totals.into_iter().map(|total| total as f64 / rows.len() as f64).collect()
 }

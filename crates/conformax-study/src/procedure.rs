@@ -1,6 +1,6 @@
 //! `Procedure`: a score under the name it is printed by, or several of which each split chooses one.
 
-use conformax::{RapsScore, ScoreSpec};
+use conformax::{Draw, RapsScore, ScoreSpec};
 
 /// A conformal procedure of a study.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +35,22 @@ impl Procedure {
             }
         };
         Self { name: self.name.clone(), choice }
+    }
+
+    /// Makes randomised scores take their draws from elsewhere.
+    pub(crate) fn draw_from(&mut self, draw: Draw) {
+        let scores = match &mut self.choice {
+            Choice::Fixed(score) => std::slice::from_mut(score),
+            Choice::Tuned(candidates) => candidates,
+        };
+        for score in scores {
+            match score {
+                ScoreSpec::Aps(score) => score.draw = draw,
+                ScoreSpec::Raps(score) => score.draw = draw,
+                ScoreSpec::Saps(score) => score.draw = draw,
+                _ => {}
+            }
+        }
     }
 
     /// The scores it may use.

@@ -106,9 +106,9 @@ pub struct BenchmarkSummary {
     pub classes: u64,
     /// Width of a logit: `f16`, `bf16`, `f32` or `f64`.
     pub dtype: String,
-    /// Share of rows whose true label has the largest logit; the smallest index wins a tie.
+    /// Share of rows whose true label has the largest logit, ties included.
     pub accuracy: f64,
-    /// Hash of shape, logits and labels, 16 hexadecimal digits.
+    /// Fingerprint of the rows, 16 hexadecimal digits, as calibration files have it.
     pub fingerprint: String,
     /// The study's splits.
     pub splits: Vec<SplitSummary>,

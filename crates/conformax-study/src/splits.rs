@@ -42,6 +42,14 @@ impl Split {
         })
     }
 
+    pub(crate) fn tests(&self, row: usize) -> bool {
+        self.parts[row] == Part::Test
+    }
+
+    pub(crate) fn tunes(&self, row: usize) -> bool {
+        self.parts[row] == Part::Tuning
+    }
+
     /// Rows that calibrate what the tuning rows chose.
     pub(crate) fn n_calibrating(&self) -> usize {
         self.calibration.len() - self.tuning.len()
@@ -87,9 +95,8 @@ impl Truth {
         let calibration = self.of_rows(split.calibration.len(), |row| split.parts[row] != Part::Test)?;
         let calibrating = self.of_rows(split.n_calibrating(), |row| split.parts[row] == Part::Calibrating)?;
         let tuning = self.of_rows(split.tuning.len(), |row| split.parts[row] == Part::Tuning)?;
-        let levels = |scores: &CalibrationScores| {
-            alphas.iter().map(|alpha| scores.level(*alpha).threshold).collect()
-        };
+        let levels =
+            |scores: &CalibrationScores| alphas.iter().map(|alpha| scores.level(*alpha).threshold).collect();
         let judging = |scores: &CalibrationScores| {
             alphas.iter().map(|alpha| judging_threshold(scores, *alpha)).collect()
         };

@@ -116,6 +116,16 @@ impl Study {
         Self::parse(PAPER, "studies/paper.toml", Path::new(".")).expect("the built-in study is sound")
     }
 
+    /// The same with another seed, which randomised scores share.
+    pub(crate) fn seeded_paper(seed: u64) -> Self {
+        let mut study = Self::paper();
+        study.seed = seed;
+        for procedure in &mut study.procedures {
+            procedure.draw_from(Draw::Seeded(seed));
+        }
+        study
+    }
+
     /// Reads a study from a file; relative paths in it start at its folder.
     pub fn read(path: &Path) -> Result<Self> {
         let text = std::fs::read_to_string(path)
