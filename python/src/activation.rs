@@ -96,12 +96,12 @@ pub fn entmax_gamma_derivative<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let entmax = Entmax::new(Gamma::new(gamma).map_err(value_error)?);
     match AnyView::of(p)? {
-        AnyView::F32(p) => products(py, p, None, n_threads, |p, _, out| {
-            entmax.gamma_derivative_rows_into(p, out.1, out.0)
-        }),
-        AnyView::F64(p) => products(py, p, None, n_threads, |p, _, out| {
-            entmax.gamma_derivative_rows_into(p, out.1, out.0)
-        }),
+        AnyView::F32(p) => {
+            products(py, p, None, n_threads, |p, _, out| entmax.gamma_derivative_rows_into(p, out.1, out.0))
+        }
+        AnyView::F64(p) => {
+            products(py, p, None, n_threads, |p, _, out| entmax.gamma_derivative_rows_into(p, out.1, out.0))
+        }
         _ => Err(single_or_double()),
     }
 }
@@ -123,13 +123,18 @@ fn products<'py, M: Mass + Number + Element + Default>(
         let mut out = vec![M::default(); rows * classes];
         let per_block = rows_per_block(classes);
         let places = Places::new(&mut out, per_block * classes);
-        each_block(rows.div_ceil(per_block), stop, Default::default, |block, scratch: &mut (Vec<M>, Vec<M>)| {
-            let first = block * per_block;
-            let range = first..(first + per_block).min(rows);
-            let p = p.rows_in(range.clone(), &mut scratch.0);
-            let upstream = upstream.as_ref().map_or(&[][..], |view| view.rows_in(range, &mut scratch.1));
-            places.with(block, |out| work(p, upstream, (out, classes)))
-        })?;
+        each_block(
+            rows.div_ceil(per_block),
+            stop,
+            Default::default,
+            |block, scratch: &mut (Vec<M>, Vec<M>)| {
+                let first = block * per_block;
+                let range = first..(first + per_block).min(rows);
+                let p = p.rows_in(range.clone(), &mut scratch.0);
+                let upstream = upstream.as_ref().map_or(&[][..], |view| view.rows_in(range, &mut scratch.1));
+                places.with(block, |out| work(p, upstream, (out, classes)))
+            },
+        )?;
         Ok(out)
     })?;
     Ok(PyArray1::from_vec(py, out).into_any())

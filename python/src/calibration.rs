@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use conformax::{Alpha, CalibrationScores, Masked};
+use conformax::{Alpha, CalibrationScores, Masked, Tuning};
 use conformax_io::{ClassNames, Model, Overwrite, RowSet};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -98,9 +98,18 @@ impl Calibration {
         })
     }
 
+    /// Whether the rows that calibrated had no part in tuning, so that coverage follows its law.
+    #[getter]
+    fn valid(&self) -> bool {
+        self.model.tuning.as_ref().is_none_or(|record| record.tuning == Tuning::Valid)
+    }
+
     /// Threshold and rank at a level; the rank is None where there are too few rows.
     fn level(&self, alpha: &str) -> PyResult<(f64, Option<u64>)> {
-        let level = self.model.level(alpha_of(alpha)?).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        let level = self
+            .model
+            .level(alpha_of(alpha)?)
+            .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         Ok((level.threshold, level.rank))
     }
 

@@ -23,10 +23,11 @@ pub fn evaluate<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let (alpha, strata) = (alpha_of(alpha)?, strata_of(strata)?);
     let (labels, truth) = (labels.as_array().to_vec(), truth.as_array().to_vec());
-    let offsets: Option<Vec<usize>> = offsets.as_array().iter().map(|place| (*place).try_into().ok()).collect();
-    let sets = offsets
-        .and_then(|offsets| PredictionSets::from_parts(classes, offsets, labels))
-        .ok_or_else(|| PyValueError::new_err("offsets must rise from 0 to the number of labels, and labels be classes"))?;
+    let offsets: Option<Vec<usize>> =
+        offsets.as_array().iter().map(|place| (*place).try_into().ok()).collect();
+    let sets = offsets.and_then(|offsets| PredictionSets::from_parts(classes, offsets, labels)).ok_or_else(
+        || PyValueError::new_err("offsets must rise from 0 to the number of labels, and labels be classes"),
+    )?;
     let metrics = py.detach(|| conformax::evaluate(&sets, &truth, alpha, &strata)).map_err(value_error)?;
     let strata = PyList::empty(py);
     for stratum in &metrics.strata {

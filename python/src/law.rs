@@ -59,7 +59,8 @@ pub fn tuning_split<'py>(
     tuning_fraction: f64,
     seed: u64,
 ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
-    let TuningSplit { calibrating, tuning } = TuningSplit::new(n, tuning_fraction, seed).map_err(value_error)?;
+    let TuningSplit { calibrating, tuning } =
+        TuningSplit::new(n, tuning_fraction, seed).map_err(value_error)?;
     Ok((indices(py, calibrating), indices(py, tuning)))
 }
 

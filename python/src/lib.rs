@@ -14,6 +14,7 @@ mod law;
 mod predict;
 mod score;
 mod stoppable;
+mod study;
 mod tune;
 mod work;
 
@@ -36,6 +37,8 @@ mod _conformax {
     use crate::predict::{predict, predict_probabilities};
     #[pymodule_export]
     use crate::score::{Score, score_all, score_labels};
+    #[pymodule_export]
+    use crate::study::{compare, run_study};
     #[pymodule_export]
     use crate::tune::tune;
 

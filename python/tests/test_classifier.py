@@ -196,6 +196,17 @@ def test_parameters_come_back_and_go_in():
         cp.set_params(kregg=3)
 
 
+def test_other_libraries_names_are_accepted_and_not_kept(rows):
+    cp = SplitConformalClassifier("raps", lam_reg=0.2, kreg=3)
+    assert (cp.lambda_, cp.k_reg) == (0.2, 3) and "kreg" not in cp.get_params()
+    assert np.array_equal(
+        conformax.scores(rows[0], score="raps", penalty=0.2, kreg=3),
+        conformax.scores(rows[0], score="raps", lambda_=0.2, k_reg=3),
+    )
+    with pytest.raises(TypeError, match="no parameter 'k_regg'"):
+        SplitConformalClassifier("raps", k_regg=3)
+
+
 def test_threads_do_not_change_a_bit(rows):
     logits, labels = rows
     wide = np.tile(logits, (60, 20))

@@ -109,6 +109,17 @@ def test_files_without_scores_predict_their_levels_and_say_why_not_others(rows, 
         loaded.predict_p(logits)
 
 
+def test_no_interval_belongs_to_the_papers_tuning(rows, tmp_path):
+    logits, labels = rows
+    cp = SplitConformalClassifier().tune(logits[:400], labels[:400])
+    assert cp.evaluate(logits[400:], labels[400:]).coverage_interval is not None
+    cp.save(tmp_path / "model.json")
+    text = (tmp_path / "model.json").read_text()
+    (tmp_path / "model.json").write_text(text.replace('"method": "valid"', '"method": "paper"'))
+    loaded = SplitConformalClassifier.load(tmp_path / "model.json")
+    assert loaded.evaluate(logits[400:], labels[400:]).coverage_interval is None
+
+
 def sets_of(path: Path) -> list[list[int]]:
     return [json.loads(line)["labels"] for line in path.read_text().splitlines()]
 

@@ -40,6 +40,7 @@ from ._metrics import (
 )
 from ._rules import ApsScore, EntmaxScore, InvProbScore, MarginScore, RapsScore, SapsScore, TopKScore
 from ._sets import PredictionSets
+from ._study import compare, study
 
 __all__ = [
     "ApsScore",
@@ -57,6 +58,7 @@ __all__ = [
     "WrapClassifier",
     "__version__",
     "average_size",
+    "compare",
     "conformal_rank",
     "coverage_interval",
     "coverage_rate",
@@ -70,6 +72,7 @@ __all__ = [
     "softmax",
     "sparsemax",
     "sscv",
+    "study",
 ]
 
 

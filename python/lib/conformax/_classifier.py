@@ -13,7 +13,7 @@ from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import Logits, as_draws, as_labels
 from ._levels import levels
 from ._metrics import Evaluation, coverage_interval, evaluate_sets
-from ._rules import compiled_score, parameters_of
+from ._rules import canonical, compiled_score, parameters_of
 from ._sets import PredictionSets
 from ._tuning import grid_over, particulars
 
@@ -49,6 +49,8 @@ class SplitConformalClassifier:
         Whether a label of logit −∞ may enter a set when the threshold is infinite.
     empty : {"allowed", "top_label"}, default "allowed"
         What becomes of an empty set.
+    **aliases
+        Other libraries' names: `lam_reg` or `penalty` for `lambda_`, `kreg` for `k_reg`.
 
     Attributes
     ----------
@@ -99,6 +101,7 @@ class SplitConformalClassifier:
         n_threads: int | None = None,
         masked: str = "allowed",
         empty: str = "allowed",
+        **aliases: Any,
     ) -> None:
         self.score = score
         self.gamma = gamma
@@ -111,6 +114,8 @@ class SplitConformalClassifier:
         self.n_threads = n_threads
         self.masked = masked
         self.empty = empty
+        for name, value in canonical(aliases).items():
+            setattr(self, name, value)
 
     def calibrate(
         self, logits: Any, labels: Any, *, classes: Sequence[Any] | None = None, u: Any = None
@@ -420,7 +425,10 @@ class SplitConformalClassifier:
         found = [value(self._calibration.level(level)[0]) for level in wanted]
         return found if several else found[0]
 
-    def _interval(self, level: str, rows: int) -> tuple[float, float]:
+    def _interval(self, level: str, rows: int) -> tuple[float, float] | None:
+        # Without rows `evaluate` has an error to raise; after the paper's tuning coverage is below the law.
+        if not rows or not self._calibration.valid:
+            return None
         return coverage_interval(self._calibration.n, level, rows=rows)
 
     def _rows(self, logits: Any) -> Logits:

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _blocks
 from ._inputs import Logits, as_draws, as_labels
-from ._rules import compiled_score
+from ._rules import canonical, compiled_score
 from ._sets import PredictionSets
 
 
@@ -24,6 +24,7 @@ def scores(
     random_state: int = 0,
     u: Any = None,
     n_threads: int | None = None,
+    **aliases: Any,
 ) -> np.ndarray:
     """How strange labels look: one label per row, or every label where `labels` is None. Larger is stranger.
 
@@ -36,9 +37,8 @@ def scores(
     >>> conformax.scores([[3.0, 2.0, 1.0]], score="sparsemax")
     array([[0., 1., 3.]])
     """
-    rule = compiled_score(
-        score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, random_state=random_state
-    )
+    given = {"gamma": gamma, "lambda_": lambda_, "k_reg": k_reg, **canonical(aliases)}
+    rule = compiled_score(score, **given, randomized=randomized, random_state=random_state)
     rows = Logits.of(logits)
     if labels is None:
         return _blocks.score_all(rule, rows, as_draws(u), n_threads=n_threads)
@@ -57,6 +57,7 @@ def sets(
     random_state: int = 0,
     u: Any = None,
     n_threads: int | None = None,
+    **aliases: Any,
 ) -> PredictionSets:
     """The labels whose score is at most `threshold`.
 
@@ -67,9 +68,8 @@ def sets(
     threshold = float(threshold)
     if np.isnan(threshold):
         raise ValueError("threshold must be a number, got nan")
-    rule = compiled_score(
-        score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, random_state=random_state
-    )
+    given = {"gamma": gamma, "lambda_": lambda_, "k_reg": k_reg, **canonical(aliases)}
+    rule = compiled_score(score, **given, randomized=randomized, random_state=random_state)
     rows, draws = Logits.of(logits), as_draws(u)
     [(offsets, indices)] = _blocks.predict(rule, [threshold], rows, draws, n_threads=n_threads)
     return PredictionSets(

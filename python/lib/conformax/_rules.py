@@ -101,6 +101,21 @@ class MarginScore(ScoreRule):
         return _conformax.Score("margin")
 
 
+ALIASES = {"lam_reg": "lambda_", "penalty": "lambda_", "kreg": "k_reg"}
+
+
+def canonical(aliases: dict[str, Any]) -> dict[str, Any]:
+    """Parameters by our names, from other libraries'.
+
+    >>> canonical({"kreg": 5})
+    {'k_reg': 5}
+    """
+    for name in aliases:
+        if name not in ALIASES:
+            raise TypeError(f"there is no parameter {name!r}")
+    return {ALIASES[name]: value for name, value in aliases.items()}
+
+
 def compiled_score(
     score: Any,
     *,

@@ -6,18 +6,17 @@ import itertools
 from typing import Any
 
 from . import _conformax
+from ._rules import ALIASES
 
 GAMMAS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
 LAMBDAS = (0.001, 0.01, 0.1, 1.0)
 K_REGS = (1, 5, 10, 50)
 
-_ALIASES = {"lambda": "lambda_", "lam_reg": "lambda_", "penalty": "lambda_", "kreg": "k_reg"}
-
 
 def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
     """The candidates, in the order in which ties are resolved."""
     names = [over] if isinstance(over, str) else list(over)
-    names = [_ALIASES.get(name, name) for name in names]
+    names = [ALIASES.get(name, name) for name in names]
     if names == ["gamma"]:
         values = GAMMAS if grid is None else _values(grid, "gamma")
         return [_conformax.Score("entmax", gamma=gamma) for gamma in values]
