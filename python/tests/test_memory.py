@@ -10,7 +10,7 @@ import pytest
 LIMIT = 64 << 20
 
 SCRIPT = """
-import mmap, os, sys, threading, time
+import threading, time
 import numpy as np
 import conformax
 
@@ -23,7 +23,7 @@ def anonymous():
 
 def data(kind, every=1):
     # A file behind the array keeps its own pages out of the count of anonymous memory; they read as zero.
-    return np.memmap({path!r}, dtype=kind, mode="r", shape=(every * ROWS, CLASSES))[::every]
+    return np.memmap({path!r}, dtype=kind, mode="r+", shape=(every * ROWS, CLASSES))[::every]
 
 logits = {make}
 labels = np.zeros(ROWS, dtype=np.int64)
@@ -38,9 +38,8 @@ def watch():
 
 watcher = threading.Thread(target=watch)
 watcher.start()
-cp = conformax.SplitConformalClassifier("top_k", alpha=0.9).calibrate(logits, labels)
-conformax.scores(logits, labels)
-conformax.sets(logits, -1.0, score="top_k")
+conformax.SplitConformalClassifier("log_margin").calibrate(logits, labels)
+conformax.sets(logits, -1.0, score="log_margin")
 stop = True
 watcher.join()
 print(max(peak, anonymous()) - before)
@@ -51,7 +50,7 @@ CASES = {
     "float32": ("", 4, "data(np.float32)"),
     "float64": ("", 8, "data(np.float64)"),
     "every other row": ("", 4, "data(np.float32, every=2)"),
-    "transposed": ("", 4, "np.memmap({path!r}, dtype=np.float32, mode='r', shape=(CLASSES, ROWS)).T"),
+    "transposed": ("", 4, "np.memmap({path!r}, dtype=np.float32, mode='r+', shape=(CLASSES, ROWS)).T"),
     "ml_dtypes": ("import ml_dtypes", 2, "data(ml_dtypes.bfloat16)"),
     "torch bfloat16": (
         "import torch, warnings; warnings.simplefilter('ignore')", 2,
