@@ -146,7 +146,7 @@ fn judge(lines: Vec<Line>) -> Vec<Line> {
                     let Some(line) = lines.get(place) else { break };
                     // Far from the seeds of `tests/coverage.rs`, so that the table is evidence of its own.
                     line.lock().expect("no judge panics").judge(1_000_000 + place as u64);
-                    if (place + 1) % 100 == 0 {
+                    if (place + 1).is_multiple_of(100) {
                         // Progress is a courtesy: a closed stderr does not matter.
                         let _ = writeln!(io::stderr(), "{} of {}", place + 1, lines.len());
                     }
