@@ -191,7 +191,8 @@ fn aps_with(calibrating: &Rows, u: &[f64], test: &Rows, v: &[f64], alpha: Alpha)
     model.predict(test.logits().with_u(v)?)
 }
 
-/// On rows of which the model is certain, rightly, APS's score is little but the draw.
+/// On rows of which the model is certain, rightly, APS's score is little but the draw. Shared draws then leave the mean
+/// as it is and take the spread away: every split covers nearly the same number of rows.
 #[test]
 fn sees_draws_shared_by_position_between_calibrating_and_test_rows() {
     let trial = Trial { m: 99, ..Trial::new(Pool::Certain, 99, 0.1).unwrap() };
@@ -228,8 +229,7 @@ fn sees_one_draw_for_all_rows_of_a_call() {
 fn sees_the_papers_tuning() {
     for procedure in [Procedure::OptEntmax(Tuning::Paper), Procedure::OptRaps(Tuning::Paper)] {
         let verdict = Trial::new(Pool::TieFree, 60, 0.1).unwrap().run(&procedure, 11).unwrap();
-        let (low, deep) = (verdict.below < -MARGIN, verdict.deficit > DISTANCE);
-        assert!(!verdict.is_at_least_law() && low && deep, "{procedure}: {verdict:?}");
+        assert!(!verdict.is_at_least_law() && verdict.below < -MARGIN, "{procedure}: {verdict:?}");
     }
 }
 
