@@ -62,7 +62,7 @@ impl Entmax {
     /// # Ok::<(), conformax::Error>(())
     /// ```
     pub fn with_beta(self, beta: f64) -> Result<Self> {
-        if beta >= 0.0 && beta < f64::INFINITY {
+        if (0.0..f64::INFINITY).contains(&beta) {
             Ok(Self { beta: beta + 0.0, ..self })
         } else {
             Err(Error::Parameter { name: "beta", wanted: "finite and at least 0", got: beta })

@@ -16,7 +16,7 @@ pub use element::Element;
 pub(crate) use exp_sum::exp_sum;
 pub(crate) use gaps::{Order, gap_norm};
 pub(crate) use row_max::{Fault, row_max, row_maxima};
-pub(crate) use shortlist::shortlist;
+pub(crate) use shortlist::{shortlist, shortlist_band};
 
 /// Lanes of every sum.
 pub(crate) const LANES: usize = 16;

@@ -9,6 +9,7 @@ mod entmax;
 mod inv_prob;
 mod margin;
 mod ranked;
+mod ranking;
 mod raps;
 mod saps;
 mod top_k;
@@ -23,6 +24,8 @@ pub use ranked::RankedSoftmax;
 pub use raps::{Penalty, RapsScore};
 pub use saps::SapsScore;
 pub use top_k::TopKScore;
+
+use std::cmp::Ordering;
 
 use crate::kernel::{exp_sum, math};
 use crate::{Logit, Row};
@@ -172,13 +175,17 @@ impl<S: Score> Score for &S {
     }
 }
 
+/// Falling logit; equal logits by index.
+#[inline]
+fn best_first<T: Logit>(row: Row<'_, T>) -> impl Fn(&u32, &u32) -> Ordering {
+    move |a, b| row.logit(*b).partial_cmp(&row.logit(*a)).expect("rows hold no NaN").then(a.cmp(b))
+}
+
 /// Sorts labels by falling logit; equal logits stay in index order.
 #[inline]
 pub(crate) fn sort_best_first<T: Logit>(row: Row<'_, T>, labels: &mut [u32]) {
     if labels.len() > 1 {
-        labels.sort_unstable_by(|a, b| {
-            row.logit(*b).partial_cmp(&row.logit(*a)).expect("rows hold no NaN").then(a.cmp(b))
-        });
+        labels.sort_unstable_by(best_first(row));
     }
 }
 

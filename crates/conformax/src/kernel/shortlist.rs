@@ -1,4 +1,4 @@
-//! The labels within a distance of the maximum: the only ones that a threshold leaves open.
+//! The labels within a band of distances below the maximum: the only ones that a threshold leaves open.
 
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
@@ -11,13 +11,49 @@ const GROUP: usize = 32;
 /// `distance` may be +∞, which takes every label, −∞ logits included.
 #[inline]
 pub(crate) fn shortlist<T: Element>(row: &[T], max: f64, distance: f64, out: &mut Vec<u32>) {
-    Isa::best().dispatch(Shortlist { row, max, distance, out });
+    shortlist_band(row, max, f64::NEG_INFINITY, distance, out);
+}
+
+/// Appends, in index order, every label with `beyond < fl(max − z) ≤ distance`.
+#[inline]
+pub(crate) fn shortlist_band<T: Element>(
+    row: &[T],
+    max: f64,
+    beyond: f64,
+    distance: f64,
+    out: &mut Vec<u32>,
+) {
+    let band = Band { max, beyond, distance };
+    if row.len() < GROUP {
+        // Shorter than the cost of choosing an instruction set.
+        band.collect(row, 0, out);
+    } else {
+        Isa::best().dispatch(Shortlist { row, band, out });
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Band {
+    max: f64,
+    beyond: f64,
+    distance: f64,
+}
+
+impl Band {
+    #[inline(always)]
+    fn collect<T: Element>(self, group: &[T], first: u32, out: &mut Vec<u32>) {
+        for (label, logit) in (first..).zip(group) {
+            let gap = self.max - logit.to_f64();
+            if gap <= self.distance && gap > self.beyond {
+                out.push(label);
+            }
+        }
+    }
 }
 
 struct Shortlist<'a, 'b, T> {
     row: &'a [T],
-    max: f64,
-    distance: f64,
+    band: Band,
     out: &'b mut Vec<u32>,
 }
 
@@ -26,9 +62,10 @@ impl<T: Element> Kernel for Shortlist<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) {
+        let Band { max, distance, .. } = self.band;
         // A cut below every z that passes the exact test; the test itself is in f64.
-        let slack = (self.max.abs() + self.distance) * 1e-12;
-        let cut = T::Wide::at_most(self.max - self.distance - slack);
+        let slack = (max.abs() + distance) * 1e-12;
+        let cut = T::Wide::at_most(max - distance - slack);
         let (groups, rest) = self.row.as_chunks::<GROUP>();
         let mut first = 0;
         for group in groups {
@@ -37,20 +74,11 @@ impl<T: Element> Kernel for Shortlist<'_, '_, T> {
                 any |= logit.widen() >= cut;
             }
             if any {
-                collect(group, first, self.max, self.distance, self.out);
+                self.band.collect(group, first, self.out);
             }
             first += GROUP as u32;
         }
-        collect(rest, first, self.max, self.distance, self.out);
-    }
-}
-
-#[inline(always)]
-fn collect<T: Element>(group: &[T], first: u32, max: f64, distance: f64, out: &mut Vec<u32>) {
-    for (label, logit) in (first..).zip(group) {
-        if max - logit.to_f64() <= distance {
-            out.push(label);
-        }
+        self.band.collect(rest, first, self.out);
     }
 }
 
@@ -68,9 +96,15 @@ mod tests {
                     (0..len).filter(|i| max - f64::from(row[*i as usize]) <= distance).collect();
                 for isa in Isa::available() {
                     let mut out = Vec::new();
-                    isa.dispatch(Shortlist { row: &row, max, distance, out: &mut out });
+                    let band = Band { max, beyond: f64::NEG_INFINITY, distance };
+                    isa.dispatch(Shortlist { row: &row, band, out: &mut out });
                     assert_eq!(out, plain, "{isa:?} {len} {distance}");
                 }
+                let mut out = Vec::new();
+                shortlist(&row, max, distance / 2.0, &mut out);
+                shortlist_band(&row, max, distance / 2.0, distance, &mut out);
+                out.sort_unstable();
+                assert_eq!(out, plain, "two bands make the whole");
             }
         }
     }
