@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![allow(clippy::disallowed_methods, reason = "an oracle owes nothing to the crate's own exp and pow")]
 
+pub mod data;
 pub mod laws;
 pub mod npy;
+pub mod reference;
 pub mod rows;
 pub mod tolerance;
 
