@@ -88,7 +88,7 @@ fn rejects_nan_and_infinity_with_their_place() {
 /// Lanes, tails and blocks of rows: wherever the bad logit is, it is found.
 #[test]
 fn finds_a_bad_logit_at_any_place() {
-    for classes in (1..=70).chain([999, 1_000]) {
+    for classes in (1_usize..=70).chain([999, 1_000]) {
         for class in (0..classes).step_by(classes.div_ceil(40)) {
             let mut row = vec![0.5_f32; classes];
             row[class] = f32::NAN;

@@ -53,16 +53,13 @@ fn outcome<S: Score + Clone>(score: &S, cal: &Data, test: &Data) -> Outcome {
 
 /// Few classes, so that maxima are found for many rows at once, and many, where a chunk is 262 rows.
 fn shapes() -> [(Data, Data); 2] {
-    [
-        (Data::new(500, 10, 1), Data::new(70_000, 10, 2)),
-        (Data::new(300, 1_000, 3), Data::new(1_100, 1_000, 4)),
-    ]
+    [(Data::new(500, 10, 1), Data::new(55_000, 10, 2)), (Data::new(300, 1_000, 3), Data::new(600, 1_000, 4))]
 }
 
 #[test]
 fn scores_sets_probabilities_and_metrics() {
     for (cal, test) in shapes() {
-        for gamma in [1.0, 1.3, 1.5, 2.0, 3.0] {
+        for gamma in [1.0, 1.3, 1.5, 3.0] {
             same_on_any(|| outcome(&entmax(gamma), &cal, &test));
         }
         same_on_any(|| outcome(&ApsScore::default(), &cal, &test));
@@ -82,8 +79,8 @@ fn p_values_and_scores_of_all_labels() {
 
 #[test]
 fn activations_and_losses() {
-    let data = Data::new(70_000, 10, 7);
-    for gamma in [1.0, 1.3, 1.5, 2.0, 3.0] {
+    let data = Data::new(55_000, 10, 7);
+    for gamma in [1.0, 1.3, 1.5, 3.0] {
         let entmax = Entmax::new(Gamma::new(gamma).unwrap());
         same_on_any(|| bits(&entmax.forward_rows(data.rows()).unwrap()));
         same_on_any(|| bits(&entmax.loss_rows(data.rows(), &data.labels).unwrap()));

@@ -13,7 +13,7 @@ impl Uniform {
     }
 }
 
-/// Logits and labels, the true label ahead of the others as a rule.
+/// Logits and labels, the true label near the top as a rule.
 pub struct Data {
     pub classes: usize,
     pub logits: Vec<f32>,
@@ -28,7 +28,7 @@ impl Data {
             .collect();
         let labels: Vec<u32> = (0..rows).map(|_| (uniform.next() * classes as f64) as u32).collect();
         for (row, label) in logits.chunks_exact_mut(classes).zip(&labels) {
-            row[*label as usize] += 3.0;
+            row[*label as usize] += 4.0;
         }
         Self { classes, logits, labels }
     }
