@@ -43,6 +43,8 @@ impl Score for EntmaxScore {
         match Order::from(self.gamma) {
             Order::Max => whole.finish_all(),
             _ if threshold == f64::INFINITY => whole.finish_all(),
+            // No score is negative. Below, the top label's is taken to be within the threshold.
+            _ if threshold < 0.0 => {}
             _ if threshold > 0.0 && !ESTIMATES_ARE_SAFE.contains(&threshold) => {
                 self.keep_by_score(whole, threshold, 0, usize::MAX);
             }
