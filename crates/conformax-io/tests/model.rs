@@ -1,4 +1,5 @@
 //! The calibration file: bits survive, and what calibration could not have made is refused.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use conformax::{
     Alpha, ApsScore, Calibration, CalibrationScores, Candidate, Draw, EntmaxScore, Gamma, InvProbScore,

@@ -8,6 +8,7 @@ mod gradient;
 mod lanes;
 mod loss;
 mod normalize;
+mod passes;
 mod rows;
 
 use crate::{Error, Gamma, Logit, Result, Row};
@@ -62,7 +63,7 @@ impl Entmax {
     /// # Ok::<(), conformax::Error>(())
     /// ```
     pub fn with_beta(self, beta: f64) -> Result<Self> {
-        if beta >= 0.0 && beta < f64::INFINITY {
+        if (0.0..f64::INFINITY).contains(&beta) {
             Ok(Self { beta: beta + 0.0, ..self })
         } else {
             Err(Error::Parameter { name: "beta", wanted: "finite and at least 0", got: beta })

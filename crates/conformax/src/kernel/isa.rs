@@ -4,6 +4,8 @@
 //! choice changes speed and nothing else.
 #![allow(unsafe_code)]
 
+use std::sync::OnceLock;
+
 /// A pass to run under some instruction set. `run` and all it calls are `#[inline(always)]`, so that they are
 /// compiled with the features of the function they end up in.
 pub(crate) trait Kernel {
@@ -26,9 +28,14 @@ enum Set {
 }
 
 impl Isa {
-    /// The fastest set of this CPU. Detection is cached by the standard library, so this is a load and a test.
+    /// The fastest set of this CPU, looked up once: after that a load.
     #[inline]
     pub(crate) fn best() -> Self {
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(Self::detect)
+    }
+
+    fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
             if has_avx512() {
@@ -69,7 +76,6 @@ impl Isa {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[inline]
 fn has_avx512() -> bool {
     is_x86_feature_detected!("avx512f")
         && is_x86_feature_detected!("avx512vl")

@@ -3,9 +3,10 @@
 //! Calibrating it picks a temperature: `{y : s(z, y) ≤ q}` is the support of `γ-entmax(βz)` at `β = δ/q`, plus
 //! labels that sit on the boundary. No ranking is needed and ties need no rule.
 
-use super::{Score, softmax_over, sort_best_first};
+use super::ranking::Ranking;
+use super::{Score, softmax_over};
 use crate::activation::normalize_gaps;
-use crate::kernel::{Order, gap_norm, math, shortlist};
+use crate::kernel::{Order, gap_norm, keep_lanes, math, shortlist};
 use crate::{Gamma, Logit, Row};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
@@ -35,22 +36,55 @@ impl Score for EntmaxScore {
     }
 
     fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
-        let start = out.len();
-        // s ≥ max z − z_y for every γ, so nobody further down can be in.
-        shortlist(row.logits(), row.max(), threshold, out);
-        sort_best_first(row, &mut out[start..]);
-        if threshold == f64::INFINITY || out.len() - start <= 1 {
-            return;
-        }
-        let kept = match Order::from(self.gamma) {
-            Order::Max => return,
-            Order::One => self.walk(row, threshold, &mut out[start..], |sums| sums.gaps, threshold),
-            Order::Two => {
-                self.walk(row, threshold, &mut out[start..], |sums| sums.squares, threshold * threshold)
+        // s ≥ max z − z_y for every γ, so nobody further down can be in. For γ ≥ 2 most of those go too: several
+        // labels ahead add up to more than any gap.
+        let bands = [0.4 * threshold, threshold];
+        let whole = Ranking::new(row, out, &bands[1..]);
+        match Order::from(self.gamma) {
+            Order::Max => whole.finish_all(),
+            _ if threshold == f64::INFINITY => whole.finish_all(),
+            // No score is negative. Below, the top label's is taken to be within the threshold.
+            _ if threshold < 0.0 => {}
+            _ if threshold > 0.0 && !ESTIMATES_ARE_SAFE.contains(&threshold) => {
+                self.keep_by_score(whole, threshold, 0, usize::MAX);
             }
-            Order::Other { delta, inverse } => self.search(row, threshold, &mut out[start..], delta, inverse),
-        };
-        out.truncate(start + kept);
+            Order::One => {
+                self.walk(Ranking::new(row, out, &bands), threshold, |sums| sums.gaps, threshold);
+            }
+            Order::Two => self.walk(whole, threshold, |sums| sums.squares, threshold * threshold),
+            Order::Other { delta, inverse } => {
+                let ranking = if delta < 1.0 { Ranking::new(row, out, &bands) } else { whole };
+                self.search(ranking, threshold, delta, inverse);
+            }
+        }
+    }
+
+    fn scored_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        scores: &mut Vec<f64>,
+    ) {
+        let start = labels.len();
+        self.set_into(row, threshold, labels);
+        let worst = labels[start..].iter().rev().map(|label| row.logit(*label));
+        let Some(worst) = worst.into_iter().find(|logit| *logit > f64::NEG_INFINITY) else { return };
+        // Labels that are not ahead add nothing, so the others alone give the same bits, in less time.
+        let mut ahead = Vec::new();
+        shortlist(row.logits(), row.max(), row.max() - worst, &mut ahead);
+        let ahead = keep_lanes(row.logits(), &ahead);
+        let order = Order::from(self.gamma);
+        let mut last = (f64::INFINITY, 0.0);
+        for label in &labels[start..] {
+            let logit = row.logit(*label);
+            if logit == f64::NEG_INFINITY {
+                last = (logit, f64::INFINITY);
+            } else if logit != last.0 {
+                last = (logit, gap_norm(&ahead, row.max(), logit, order));
+            }
+            scores.push(last.1);
+        }
     }
 
     fn temperature(&self, threshold: f64) -> Option<f64> {
@@ -103,84 +137,83 @@ impl GapSums {
 }
 
 impl EntmaxScore {
-    /// Keeps the labels of the sorted shortlist that are in, and says how many; `estimate` is compared with
-    /// `limit`, and the score itself decides wherever they are close.
+    /// Keeps the labels that are in: `estimate` is compared with `limit`, and the score itself decides wherever
+    /// they are close.
     fn walk<T: Logit>(
         &self,
-        row: Row<'_, T>,
+        mut ranking: Ranking<'_, '_, T>,
         threshold: f64,
-        labels: &mut [u32],
         estimate: impl Fn(&GapSums) -> f64,
         limit: f64,
-    ) -> usize {
-        if threshold > 0.0 && !ESTIMATES_ARE_SAFE.contains(&threshold) {
-            return self.keep_by_score(row, threshold, labels, 0);
-        }
+    ) {
+        let row = ranking.row();
         let mut sums = GapSums { gaps: 0.0, squares: 0.0, ahead: 0.0, logit: row.max() };
-        let mut kept = 0;
-        for place in 0..labels.len() {
-            let label = labels[place];
+        let (mut kept, mut place) = (0, 0);
+        while let Some(label) = ranking.get(place) {
             sums.step(row.logit(label));
             let estimate = estimate(&sums);
             if estimate > limit * (1.0 + SLACK) {
                 break;
             }
             if estimate <= limit * (1.0 - SLACK) || self.score(row, label) <= threshold {
-                labels[kept] = label;
-                kept += 1;
+                ranking.keep(&mut kept, label);
             }
+            place += 1;
         }
-        kept
+        ranking.finish(kept);
     }
 
-    /// As `walk` where no recurrence gives the next estimate from the last: bisects down the ranking.
-    fn search<T: Logit>(
-        &self,
-        row: Row<'_, T>,
-        threshold: f64,
-        labels: &mut [u32],
-        delta: f64,
-        inverse: f64,
-    ) -> usize {
-        let estimate = |labels: &[u32], place: usize| {
-            let logit = row.logit(labels[place]);
+    /// As `walk` where no recurrence gives the next estimate from the last: doubles down the ranking until a
+    /// label is not clearly in, and bisects.
+    fn search<T: Logit>(&self, mut ranking: Ranking<'_, '_, T>, threshold: f64, delta: f64, inverse: f64) {
+        let row = ranking.row();
+        let estimate = |ranking: &Ranking<'_, '_, T>, place: usize| {
+            let ranked = ranking.first(place + 1);
+            let logit = row.logit(ranked[place]);
             let largest = row.max() - logit;
             if largest == 0.0 {
                 return 0.0;
             }
-            let ahead = labels[..place]
-                .iter()
-                .map(|label| math::pow_unit((row.logit(*label) - logit) / largest, delta));
-            largest * math::pow(ahead.sum::<f64>(), inverse)
+            let ratio = |label: &u32| (row.logit(*label) - logit) / largest;
+            let sum: f64 = ranked[..place].iter().map(|label| math::pow_unit(ratio(label), delta)).sum();
+            largest * math::pow(sum, inverse)
         };
-        let clearly_in = |labels: &[u32], place: usize| estimate(labels, place) <= threshold * (1.0 - SLACK);
-        let (mut inside, mut end) = (0, labels.len());
-        while inside < end {
-            let middle = usize::midpoint(inside, end);
-            if clearly_in(labels, middle) { inside = middle + 1 } else { end = middle }
-        }
-        let mut open = inside;
-        while open < labels.len() && estimate(labels, open) <= threshold * (1.0 + SLACK) {
-            open += 1;
-        }
-        self.keep_by_score(row, threshold, &mut labels[..open], inside)
-    }
-
-    /// Keeps the first `inside` labels and, of the others, those whose score says so.
-    fn keep_by_score<T: Logit>(
-        &self,
-        row: Row<'_, T>,
-        threshold: f64,
-        labels: &mut [u32],
-        inside: usize,
-    ) -> usize {
-        let mut kept = inside;
-        for place in inside..labels.len() {
-            if self.score(row, labels[place]) <= threshold {
-                labels[kept] = labels[place];
-                kept += 1;
+        let limit = threshold * (1.0 - SLACK);
+        let (mut inside, mut outside) = (1, 1); // The top label scores 0.
+        while ranking.get(outside).is_some() && estimate(&ranking, outside) <= limit {
+            (inside, outside) = (outside + 1, 2 * outside);
+            while outside > inside && ranking.get(outside).is_none() {
+                outside -= 1;
             }
         }
-        kept
+        while inside < outside {
+            let middle = usize::midpoint(inside, outside);
+            if estimate(&ranking, middle) <= limit { inside = middle + 1 } else { outside = middle }
+        }
+        let mut open = inside;
+        while ranking.get(open).is_some() && estimate(&ranking, open) <= threshold * (1.0 + SLACK) {
+            open += 1;
+        }
+        self.keep_by_score(ranking, threshold, inside, open);
+    }
+
+    /// Keeps the first `inside` labels and, of those up to `open`, the ones whose score says so.
+    fn keep_by_score<T: Logit>(
+        &self,
+        mut ranking: Ranking<'_, '_, T>,
+        threshold: f64,
+        inside: usize,
+        open: usize,
+    ) {
+        let row = ranking.row();
+        let mut kept = inside;
+        let mut place = inside;
+        while let Some(label) = ranking.get(place).filter(|_| place < open) {
+            if self.score(row, label) <= threshold {
+                ranking.keep(&mut kept, label);
+            }
+            place += 1;
+        }
+        ranking.finish(kept);
     }
 }

@@ -4,10 +4,9 @@
 //! tie, so equal logits share their fate. The cumulative sum runs down the ranking, one term after another:
 //! equal terms are interchangeable, so its bits depend on the row's values and not on the order of its classes.
 
-use std::ops::Range;
-
+use super::ranking::Ranking;
 use super::{Draw, RapsScore, Softmax, sort_best_first};
-use crate::kernel::{math, shortlist};
+use crate::kernel::math;
 use crate::{Logit, Row};
 
 /// Where a label stands in its row.
@@ -107,29 +106,29 @@ impl Context {
 struct Descent {
     context: Context,
     terms_above: f64,
-    next: usize,
+    rank: usize,
 }
 
 impl Descent {
     fn new(context: Context) -> Self {
-        Self { context, terms_above: 0.0, next: 0 }
+        Self { context, terms_above: 0.0, rank: 0 }
     }
 
-    /// The next tie as a range of `sorted`, and its place. −∞ logits end the ranking: they score +∞.
+    /// Takes in the next `tie` labels, which share a finite logit, and says where they stand.
     #[inline]
-    fn step<T: Logit>(&mut self, row: Row<'_, T>, sorted: &[u32]) -> Option<(Range<usize>, Place)> {
-        let first = self.next;
-        let logit = row.logit(*sorted.get(first)?);
-        if logit == f64::NEG_INFINITY {
-            return None;
-        }
+    fn step(&mut self, logit: f64, tie: usize) -> Place {
         let term = self.context.term(logit);
-        while sorted.get(self.next).is_some_and(|label| row.logit(*label) == logit) {
-            self.terms_above += term;
-            self.next += 1;
-        }
-        Some((first..self.next, self.context.place(self.next, term, self.terms_above)))
+        (0..tie).for_each(|_| self.terms_above += term);
+        self.rank += tie;
+        self.context.place(self.rank, term, self.terms_above)
     }
+}
+
+/// The tie at the head of sorted labels: its logit and how many share it.
+#[inline]
+fn tie_at_head<T: Logit>(row: Row<'_, T>, sorted: &[u32]) -> Option<(f64, usize)> {
+    let logit = row.logit(*sorted.first()?);
+    Some((logit, sorted.iter().take_while(|label| row.logit(**label) == logit).count()))
 }
 
 pub(crate) fn score<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, label: u32) -> f64 {
@@ -154,9 +153,11 @@ pub(crate) fn score_all<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, out
     sort_best_first(row, &mut labels);
     out.fill(f64::INFINITY);
     let mut descent = Descent::new(Context::of(score, row));
-    while let Some((tie, place)) = descent.step(row, &labels) {
-        let value = score.at(place);
-        labels[tie].iter().for_each(|label| out[*label as usize] = value);
+    let mut rest = &labels[..];
+    while let Some((logit, tie)) = tie_at_head(row, rest).filter(|(logit, _)| *logit > f64::NEG_INFINITY) {
+        let value = score.at(descent.step(logit, tie));
+        rest[..tie].iter().for_each(|label| out[*label as usize] = value);
+        rest = &rest[tie..];
     }
 }
 
@@ -164,8 +165,10 @@ pub(crate) fn score_all<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, out
 /// the ranking but for rounding, which stays far below this.
 const SLACK: f64 = 1e-9;
 
-/// Looks at the labels near the maximum first and at all of them only if the threshold is not passed there.
-/// `scores` is told the score of each label kept.
+/// Distances below the maximum at which the ranking is taken up again: most sets end early.
+const BANDS: [f64; 10] = [2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 24.0, f64::INFINITY];
+
+/// Walks down the ranking until the threshold is passed. `scores` is told the score of each label kept.
 pub(crate) fn set_into<S: PlaceScore, T: Logit>(
     score: &S,
     row: Row<'_, T>,
@@ -173,51 +176,33 @@ pub(crate) fn set_into<S: PlaceScore, T: Logit>(
     labels: &mut Vec<u32>,
     mut scores: Option<&mut Vec<f64>>,
 ) {
-    let start = labels.len();
-    let scores_start = scores.as_ref().map_or(0, |scores| scores.len());
-    let context = Context::of(score, row);
-    if threshold == f64::INFINITY {
-        labels.extend(0..row.classes() as u32);
-        sort_best_first(row, &mut labels[start..]);
-        if let Some(scores) = scores {
-            let mut descent = Descent::new(context);
-            while let Some((tie, place)) = descent.step(row, &labels[start..]) {
-                scores.extend(tie.map(|_| score.at(place)));
-            }
-            scores.resize(scores_start + labels.len() - start, f64::INFINITY);
+    let mut descent = Descent::new(Context::of(score, row));
+    let mut ranking = Ranking::new(row, labels, &BANDS);
+    let (mut kept, mut next) = (0, 0);
+    while let Some(label) = ranking.get(next) {
+        let logit = row.logit(label);
+        let first = next;
+        while ranking.get(next).is_some_and(|label| row.logit(label) == logit) {
+            next += 1;
         }
-        return;
-    }
-    for distance in [6.0, 24.0, f64::INFINITY] {
-        labels.truncate(start);
-        shortlist(row.logits(), row.max(), distance, labels);
-        sort_best_first(row, &mut labels[start..]);
-        let listed = labels.len() - start;
-        let mut descent = Descent::new(context);
-        let (mut kept, mut passed) = (0, false);
-        while let Some((tie, place)) = descent.step(row, &labels[start..]) {
-            let value = score.at(place);
-            passed = value > threshold + SLACK;
-            if passed {
-                break;
-            }
-            if value <= threshold {
-                if let Some(scores) = scores.as_mut() {
-                    scores.extend(tie.clone().map(|_| value));
-                }
-                let count = tie.len();
-                labels.copy_within(start + tie.start..start + tie.end, start + kept);
-                kept += count;
-            }
+        let value = match logit {
+            f64::NEG_INFINITY => f64::INFINITY,
+            _ => score.at(descent.step(logit, next - first)),
+        };
+        if value > threshold + SLACK {
+            break;
         }
-        labels.truncate(start + kept);
-        if passed || listed == row.classes() {
-            return;
-        }
-        if let Some(scores) = scores.as_mut() {
-            scores.truncate(scores_start);
+        if value <= threshold {
+            for place in first..next {
+                let label = ranking.first(next)[place];
+                ranking.keep(&mut kept, label);
+            }
+            if let Some(scores) = scores.as_mut() {
+                scores.extend((first..next).map(|_| value));
+            }
         }
     }
+    ranking.finish(kept);
 }
 
 /// A row's softmax sorted once, from which APS, RAPS and SAPS scores of any parameters are read off.
@@ -257,9 +242,11 @@ impl RankedSoftmax {
         let context = Context::with_softmax(row, draw);
         let mut descent = Descent::new(context);
         let mut places = Vec::with_capacity(labels.len());
-        while let Some((tie, place)) = descent.step(row, &labels) {
-            let rank = tie.end as u32;
-            places.extend(tie.map(|_| (rank, place.p, place.cumulative)));
+        while let Some((logit, tie)) =
+            tie_at_head(row, &labels[places.len()..]).filter(|(logit, _)| *logit > f64::NEG_INFINITY)
+        {
+            let place = descent.step(logit, tie);
+            places.extend((0..tie).map(|_| (place.rank as u32, place.p, place.cumulative)));
         }
         labels.truncate(places.len());
         Self { labels, places, top: 1.0 / context.softmax.sum, u: context.u }

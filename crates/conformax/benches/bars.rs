@@ -1,0 +1,167 @@
+//! Every speed bar of the library as a ratio to a row-max pass in the same run; `scripts/bars` prints the table.
+//!
+//! Each line on standard output is `name <TAB> bar <TAB> measured <TAB> GB/s <TAB> note`. Data: ImageNet-5k tiled to 50,000 ×
+//! 1,000 f32, true labels, threshold at α = 0.1. Times are the best of several rounds, and the pass that a job
+//! is compared with runs in the same rounds, so that a busy machine slows both.
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use conformax::{
+    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score,
+    score_labels,
+};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{Tiled, row_maxima};
+
+/// Best times of jobs that take turns, in seconds.
+fn best<const N: usize>(rounds: usize, mut jobs: [&mut dyn FnMut(); N]) -> [f64; N] {
+    let mut best = [f64::INFINITY; N];
+    for _ in 0..rounds {
+        for (best, job) in best.iter_mut().zip(&mut jobs) {
+            let start = Instant::now();
+            job();
+            *best = best.min(start.elapsed().as_secs_f64());
+        }
+    }
+    best
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+fn line(name: &str, bar: &str, measured: f64, bytes: f64, seconds: f64, note: &str) {
+    println!("{name}\t{bar}\t{measured:.2}\t{:.1}\t{note}", bytes / seconds / 1e9);
+}
+
+/// Score and sets of one procedure against the max pass.
+fn procedure<S: Score + Clone>(data: &Tiled, score: S, name: &str, score_bar: Option<&str>, set_bar: &str) {
+    let logits = Logits::new(&data.logits, data.classes).unwrap();
+    let model = Calibration::new(score.clone(), logits, &data.labels, Masked::Allowed).unwrap();
+    let model = model.at(Alpha::new(0.1).unwrap());
+    let size = model.predict(logits).unwrap().labels().len() as f64 / logits.len() as f64;
+    let [max, scores, sets] = pool(1).install(|| {
+        best(
+            7,
+            [
+                &mut || {
+                    black_box(row_maxima(&data.logits, data.classes));
+                },
+                &mut || {
+                    black_box(score_labels(&score, logits, &data.labels).unwrap());
+                },
+                &mut || {
+                    black_box(model.predict(logits).unwrap());
+                },
+            ],
+        )
+    });
+    let bytes = size_of_val(&data.logits[..]) as f64;
+    let note = format!("threshold {:.4}, mean size {size:.2}", model.level().threshold);
+    if let Some(bar) = score_bar {
+        line(&format!("score {name}"), bar, scores / max, bytes, scores, "");
+    }
+    line(&format!("sets {name}"), set_bar, sets / max, bytes, sets, &note);
+}
+
+/// Speed-up of two threads over one, beside that of the max pass.
+fn two_threads<S: Score + Clone>(data: &Tiled, score: S, name: &str, bar: impl Fn(f64) -> String) {
+    let logits = Logits::new(&data.logits, data.classes).unwrap();
+    let model =
+        Calibration::new(score, logits, &data.labels, Masked::Allowed).unwrap().at(Alpha::new(0.1).unwrap());
+    let (one, two) = (pool(1), pool(2));
+    let [max_one, max_two, sets_one, sets_two] = best(
+        7,
+        [
+            &mut || {
+                one.install(|| black_box(row_maxima(&data.logits, data.classes)));
+            },
+            &mut || {
+                two.install(|| {
+                    let middle = data.labels.len() / 2 * data.classes;
+                    let (left, right) = data.logits.split_at(middle);
+                    black_box(rayon::join(
+                        || row_maxima(left, data.classes),
+                        || row_maxima(right, data.classes),
+                    ));
+                });
+            },
+            &mut || {
+                one.install(|| black_box(model.predict(logits).unwrap()));
+            },
+            &mut || {
+                two.install(|| black_box(model.predict(logits).unwrap()));
+            },
+        ],
+    );
+    let bytes = size_of_val(&data.logits[..]) as f64;
+    let pass = max_one / max_two;
+    line(
+        &format!("two threads, sets {name}"),
+        &bar(pass),
+        sets_one / sets_two,
+        bytes,
+        sets_two,
+        &format!("max pass {pass:.2}"),
+    );
+}
+
+fn main() {
+    let quick = std::env::args().any(|argument| argument == "--quick");
+    let data = Tiled::imagenet(if quick { 10_000 } else { 50_000 });
+    let entmax = |gamma| EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+    for gamma in [1.0, 1.5, 2.0] {
+        procedure(&data, entmax(gamma), &format!("gamma {gamma}"), Some("<= 1.5"), "<= 2.5");
+    }
+    for gamma in [1.1, 1.3, 3.0] {
+        procedure(&data, entmax(gamma), &format!("gamma {gamma}"), Some("<= 2.5"), "<= 4");
+    }
+    procedure(&data, InvProbScore, "inv_prob", None, "<= 10");
+    let raps = RapsScore { lambda: 0.01, k_reg: 5, draw: Draw::Seeded(0), ..RapsScore::default() };
+    procedure(&data, raps, "raps", None, "<= 16");
+    two_threads(&data, entmax(1.5), "gamma 1.5", |pass| format!(">= {:.2}", 0.9 * pass));
+    two_threads(&data, InvProbScore, "inv_prob", |_| ">= 1.7".into());
+    two_threads(&data, raps, "raps", |_| ">= 1.7".into());
+    procedure(
+        &Tiled::narrow(if quick { 500_000 } else { 2_000_000 }),
+        entmax(1.5),
+        "gamma 1.5, K = 10",
+        None,
+        "<= 6",
+    );
+    procedure(
+        &Tiled::wide(if quick { 100 } else { 400 }),
+        entmax(1.5),
+        "gamma 1.5, K = 128,256",
+        None,
+        "<= 2.5",
+    );
+    let adversarial = data.with_random_labels();
+    let logits = Logits::new(&adversarial.logits, adversarial.classes).unwrap();
+    let model = Calibration::new(entmax(2.0), logits, &adversarial.labels, Masked::Allowed).unwrap();
+    let model = model.at(Alpha::new(0.01).unwrap());
+    let few = logits.rows(0..2_000);
+    let [max, scores, sets] = pool(1).install(|| {
+        best(
+            3,
+            [
+                &mut || {
+                    black_box(row_maxima(few.as_slice(), adversarial.classes));
+                },
+                &mut || {
+                    black_box(score_labels(&entmax(2.0), few, &adversarial.labels[..few.len()]).unwrap());
+                },
+                &mut || {
+                    black_box(model.predict(few).unwrap());
+                },
+            ],
+        )
+    });
+    let bytes = size_of_val(few.as_slice()) as f64;
+    line("adversarial: score gamma 2, random labels", "none", scores / max, bytes, scores, "");
+    line("adversarial: sets gamma 2, alpha 0.01", "none", sets / max, bytes, sets, "");
+}

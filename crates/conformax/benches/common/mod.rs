@@ -1,0 +1,110 @@
+//! Data and the yardstick of the benchmarks.
+#![allow(dead_code, clippy::unwrap_used, missing_docs)]
+
+use half::f16;
+
+/// Logits in row order with true labels.
+pub struct Tiled {
+    pub logits: Vec<f32>,
+    pub labels: Vec<u32>,
+    pub classes: usize,
+}
+
+/// The part of a NumPy file after its header; the files of `benchmarks/` are version 1.
+fn npy_data(name: &str) -> Vec<u8> {
+    let path = format!("{}/../../benchmarks/{name}.npy", env!("CARGO_MANIFEST_DIR"));
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("reading {path}: {error}"));
+    let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
+    bytes[10 + header..].to_vec()
+}
+
+fn pairs(bytes: &[u8]) -> impl Iterator<Item = u16> {
+    bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
+}
+
+impl Tiled {
+    /// ImageNet-5k repeated until there are `rows`.
+    pub fn imagenet(rows: usize) -> Self {
+        let logits: Vec<f32> =
+            pairs(&npy_data("imagenet5k-logits")).map(|bits| f16::from_bits(bits).to_f32()).collect();
+        let labels: Vec<u32> = pairs(&npy_data("imagenet5k-labels")).map(u32::from).collect();
+        let classes = logits.len() / labels.len();
+        Self { logits, labels, classes }.tile(rows)
+    }
+
+    fn tile(self, rows: usize) -> Self {
+        let Self { logits, labels, classes } = self;
+        Self {
+            logits: logits.into_iter().cycle().take(rows * classes).collect(),
+            labels: labels.into_iter().cycle().take(rows).collect(),
+            classes,
+        }
+    }
+
+    /// Ten classes: the nine likeliest of each ImageNet row and the true one, which leads as often as there.
+    pub fn narrow(rows: usize) -> Self {
+        let source = Self::imagenet(5_000);
+        let classes = 10;
+        let mut narrow = Self { logits: Vec::with_capacity(rows * classes), labels: Vec::new(), classes };
+        for row in 0..source.labels.len() {
+            let logits = &source.logits[row * source.classes..][..source.classes];
+            let label = source.labels[row] as usize;
+            let mut others: Vec<f32> =
+                (0..source.classes).filter(|k| *k != label).map(|k| logits[k]).collect();
+            others.sort_unstable_by(|a, b| b.total_cmp(a));
+            others.truncate(classes - 1);
+            others.insert(row % classes, logits[label]);
+            narrow.logits.extend(others);
+            narrow.labels.push((row % classes) as u32);
+        }
+        narrow.tile(rows)
+    }
+
+    /// A language model's vocabulary: ImageNet rows laid end to end, shifted so that one of them leads.
+    pub fn wide(rows: usize) -> Self {
+        let source = Self::imagenet(5_000);
+        let classes = 128_256;
+        let mut wide = Self { logits: Vec::with_capacity(rows * classes), labels: Vec::new(), classes };
+        for row in 0..rows {
+            let leader = row % 5_000;
+            let top = &source.logits[leader * source.classes..][..source.classes];
+            wide.logits.extend_from_slice(top);
+            let rest = source.logits.iter().cycle().skip((leader + 1) * source.classes);
+            wide.logits.extend(rest.take(classes - source.classes).map(|logit| logit - 12.0));
+            wide.labels.push(source.labels[leader]);
+        }
+        wide
+    }
+
+    pub fn with_random_labels(&self) -> Self {
+        let labels =
+            (0..self.labels.len() as u64).map(|row| (row * 2_654_435_761 % self.classes as u64) as u32);
+        Self { logits: self.logits.clone(), labels: labels.collect(), classes: self.classes }
+    }
+}
+
+/// The yardstick: the fastest row-max pass we have, and nothing else: no checks.
+pub fn row_maxima(logits: &[f32], classes: usize) -> Vec<f32> {
+    let mut maxima = vec![f32::NEG_INFINITY; logits.len() / classes];
+    maxima_into(logits, classes, &mut maxima);
+    maxima
+}
+
+#[multiversion::multiversion(targets(
+    "x86_64+avx+avx2+avx512f+avx512bw+avx512dq+avx512vl",
+    "x86_64+avx+avx2"
+))]
+fn maxima_into(logits: &[f32], classes: usize, maxima: &mut [f32]) {
+    const LANES: usize = 64;
+    for (row, max) in logits.chunks_exact(classes).zip(maxima) {
+        let mut lanes = [f32::NEG_INFINITY; LANES];
+        let (chunks, rest) = row.as_chunks::<LANES>();
+        for chunk in chunks {
+            for lane in 0..LANES {
+                lanes[lane] = if chunk[lane] > lanes[lane] { chunk[lane] } else { lanes[lane] };
+            }
+        }
+        let tail = rest.iter().copied().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a });
+        *max = lanes.iter().copied().fold(tail, |a, b| if b > a { b } else { a });
+    }
+}
