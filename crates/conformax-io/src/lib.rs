@@ -22,6 +22,20 @@
 //!
 //! # Features
 //! One per format, all on by default: `npy` (`.npy`, `.npz`), `parquet` (Parquet, Arrow), `csv`, `safetensors`, `jsonl`.
+#![cfg_attr(
+    not(all(
+        feature = "npy",
+        feature = "parquet",
+        feature = "csv",
+        feature = "safetensors",
+        feature = "jsonl"
+    )),
+    allow(
+        dead_code,
+        unused_variables,
+        reason = "a build without some formats has no use for all they share"
+    )
+)]
 
 #[cfg(any(feature = "npy", feature = "safetensors"))]
 mod array;
