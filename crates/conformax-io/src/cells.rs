@@ -1,0 +1,121 @@
+//! `Cells`: one column of a table that is not logits: labels, or a column carried through to the output.
+
+/// The cells of a column, `None` where one is empty.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Cells {
+    /// True or false.
+    Bool(Vec<Option<bool>>),
+    /// Signed integers.
+    Int(Vec<Option<i64>>),
+    /// Unsigned integers.
+    UInt(Vec<Option<u64>>),
+    /// Floats.
+    Float(Vec<Option<f64>>),
+    /// Text.
+    Text(Vec<Option<String>>),
+}
+
+/// The type of a column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CellType {
+    /// True or false.
+    Bool,
+    /// Signed integers.
+    Int,
+    /// Unsigned integers.
+    UInt,
+    /// Floats.
+    Float,
+    /// Text.
+    Text,
+}
+
+impl std::fmt::Display for CellType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Bool => "booleans",
+            Self::Int | Self::UInt => "integers",
+            Self::Float => "floats",
+            Self::Text => "text",
+        })
+    }
+}
+
+/// A column under its name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedCells {
+    /// The name of the column.
+    pub name: String,
+    /// Its cells.
+    pub cells: Cells,
+}
+
+macro_rules! each_type {
+    ($cells:expr, $vector:ident => $body:expr) => {
+        match $cells {
+            Cells::Bool($vector) => $body,
+            Cells::Int($vector) => $body,
+            Cells::UInt($vector) => $body,
+            Cells::Float($vector) => $body,
+            Cells::Text($vector) => $body,
+        }
+    };
+}
+
+impl Cells {
+    /// An empty column of a type.
+    pub fn new(cell_type: CellType) -> Self {
+        match cell_type {
+            CellType::Bool => Self::Bool(Vec::new()),
+            CellType::Int => Self::Int(Vec::new()),
+            CellType::UInt => Self::UInt(Vec::new()),
+            CellType::Float => Self::Float(Vec::new()),
+            CellType::Text => Self::Text(Vec::new()),
+        }
+    }
+
+    /// The type of the cells.
+    pub fn cell_type(&self) -> CellType {
+        match self {
+            Self::Bool(_) => CellType::Bool,
+            Self::Int(_) => CellType::Int,
+            Self::UInt(_) => CellType::UInt,
+            Self::Float(_) => CellType::Float,
+            Self::Text(_) => CellType::Text,
+        }
+    }
+
+    /// How many cells there are.
+    pub fn len(&self) -> usize {
+        each_type!(self, v => v.len())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn last_is_empty(&self) -> bool {
+        each_type!(self, v => v.last().is_some_and(Option::is_none))
+    }
+
+    /// The cells at these rows, in this order: how one block becomes the rows of several outputs.
+    #[must_use]
+    pub fn take(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Bool(v) => Self::Bool(rows.iter().map(|&row| v[row]).collect()),
+            Self::Int(v) => Self::Int(rows.iter().map(|&row| v[row]).collect()),
+            Self::UInt(v) => Self::UInt(rows.iter().map(|&row| v[row]).collect()),
+            Self::Float(v) => Self::Float(rows.iter().map(|&row| v[row]).collect()),
+            Self::Text(v) => Self::Text(rows.iter().map(|&row| v[row].clone()).collect()),
+        }
+    }
+
+    /// The cell as text, the way CSV shows it; empty for an empty cell.
+    pub fn text(&self, row: usize) -> String {
+        fn shown<T: ToString>(cell: Option<&T>) -> String {
+            cell.map(T::to_string).unwrap_or_default()
+        }
+        each_type!(self, v => shown(v[row].as_ref()))
+    }
+}

@@ -1,0 +1,317 @@
+//! Every way reading or writing a file can fail, and the place it happened.
+//!
+//! A message reads `cal.npy: row 17, class 3: …`: file, row and column first, because that is what the person at the
+//! keyboard has to open. Rows and classes count from 0, as they do in the arrays and in the `row` column of the output.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A result whose error names a file.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// A problem and the place it was met.
+#[derive(Debug)]
+pub struct Error(Box<Located>);
+
+#[derive(Debug)]
+struct Located {
+    place: Place,
+    problem: Problem,
+}
+
+impl Error {
+    /// A problem of the file as a whole.
+    pub fn new(path: impl Into<PathBuf>, problem: impl Into<Problem>) -> Self {
+        let place = Place { path: path.into(), row: None, column: None };
+        Self(Box::new(Located { place, problem: problem.into() }))
+    }
+
+    /// The same problem, pinned to a row; a row already given stays.
+    #[must_use]
+    pub fn in_row(mut self, row: u64) -> Self {
+        self.0.place.row.get_or_insert(row);
+        self
+    }
+
+    /// The same problem, pinned to a class; a column already given stays.
+    #[must_use]
+    pub fn in_class(mut self, class: usize) -> Self {
+        self.0.place.column.get_or_insert(Column::Class(class));
+        self
+    }
+
+    /// The same problem, pinned to a named column; a column already given stays.
+    #[must_use]
+    pub fn in_column(mut self, name: &str) -> Self {
+        self.0.place.column.get_or_insert_with(|| Column::Named(name.to_owned()));
+        self
+    }
+
+    /// Where it happened.
+    pub fn place(&self) -> &Place {
+        &self.0.place
+    }
+
+    /// What happened.
+    pub fn problem(&self) -> &Problem {
+        &self.0.problem
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.0.place, self.0.problem)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// A file and, where there is one, a row and a column in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Place {
+    /// The file as the caller named it; `-` for standard input.
+    pub path: PathBuf,
+    /// The row within that file, from 0.
+    pub row: Option<u64>,
+    /// The column within that row.
+    pub column: Option<Column>,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.to_str() {
+            Some("-") => f.write_str("standard input")?,
+            _ => write!(f, "{}", self.path.display())?,
+        }
+        let mut before = ": ";
+        if let Some(row) = self.row {
+            write!(f, "{before}row {row}")?;
+            before = ", ";
+        }
+        match &self.column {
+            Some(Column::Class(class)) => write!(f, "{before}class {class}"),
+            Some(Column::Named(name)) => write!(f, "{before}column `{name}`"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A column of a table, or a class of a row of logits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Column {
+    /// The logit of this class.
+    Class(usize),
+    /// A column by its name.
+    Named(String),
+}
+
+/// What was wanted and what came.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The operating system said no.
+    #[error("{0}")]
+    Io(#[from] std::io::Error),
+    /// The output is there already and may not be replaced.
+    #[error("exists already; give another name, or --force to replace it")]
+    Exists,
+    /// Neither the name nor the first bytes say what the file is.
+    #[error("unknown format; known are .npy, .npz, .parquet, .arrow, .csv, .safetensors and .jsonl")]
+    UnknownFormat,
+    /// The format is known but was left out of this build.
+    #[error("this build leaves out the feature `{0}` that reads such files")]
+    FeatureOff(&'static str),
+    /// A format sets are not written in, or that was left out of this build.
+    #[error("sets are written as .parquet, .arrow, .jsonl or .csv, not as {0}")]
+    SetsFormat(crate::Format),
+    /// A kept column named like one of the output's own.
+    #[error("the column `{0}` cannot be kept: the sets have a column of that name")]
+    ColumnTaken(String),
+    /// A format that needs random access came through a pipe.
+    #[error("{0} cannot be read from a pipe; save it to a file and name the file")]
+    NotFromPipe(&'static str),
+    /// A second pass was asked over something that can be read once.
+    #[error("a pipe can be read once only; save it to a file and name the file")]
+    OnceOnly,
+    /// The bytes do not follow the format.
+    #[error("damaged or not {format}: {what}")]
+    Damaged {
+        /// The format as a noun phrase, "an npy file".
+        format: &'static str,
+        /// What was wrong with it.
+        what: String,
+    },
+    /// The header promises more than the file holds, or the file shrank while it was read.
+    #[error("needs {wanted} bytes, but only {found} are there")]
+    Truncated {
+        /// Bytes up to the end of what was to be read.
+        wanted: u64,
+        /// Bytes that exist.
+        found: u64,
+    },
+    /// Elements of the wrong type.
+    #[error("{what} must be {wanted}, got {found}")]
+    Dtype {
+        /// "logits", "labels" or another array.
+        what: &'static str,
+        /// Types that are accepted.
+        wanted: &'static str,
+        /// The type as the file spells it.
+        found: String,
+    },
+    /// An array with the wrong dimensions.
+    #[error("{what} must have shape {wanted}, got {found}")]
+    Shape {
+        /// "logits", "labels" or another array.
+        what: &'static str,
+        /// "(rows, classes)" or "(rows,)".
+        wanted: &'static str,
+        /// The shape found, as Python writes it.
+        found: String,
+    },
+    /// A column or array that should be there is not.
+    #[error("no column `{wanted}`; there are {found}")]
+    Missing {
+        /// Its name.
+        wanted: String,
+        /// Those that are there.
+        found: String,
+    },
+    /// Labels were required and none came.
+    #[error("has no labels; name them with --labels FILE or --label-column NAME")]
+    NoLabels,
+    /// Nothing to read.
+    #[error("holds no rows")]
+    NoRows,
+    /// Rows without logits.
+    #[error("holds no classes")]
+    NoClasses,
+    /// A folder without data.
+    #[error("the folder holds no data files")]
+    EmptyFolder,
+    /// A folder whose files cannot be shards of one data set.
+    #[error("the folder holds files of several formats ({0}); name the files one by one")]
+    MixedFolder(String),
+    /// A row of another length than the first.
+    #[error("has {found} logits where {wanted} were expected")]
+    Ragged {
+        /// Classes of the rows before.
+        wanted: usize,
+        /// Logits in this row.
+        found: usize,
+    },
+    /// Text where a number should be.
+    #[error("`{0}` is not a number")]
+    NotANumber(String),
+    /// An empty cell where a value should be.
+    #[error("has no value")]
+    Null,
+    /// A first line of numbers where names should be.
+    #[error("the first line holds numbers; it must name the columns (one per class, and the label)")]
+    NoHeader,
+    /// NaN or +∞ among the logits.
+    #[error("logit is {0}: wanted a finite number, or -inf for a class of probability zero")]
+    NotALogit(f64),
+    /// A row without a possible class.
+    #[error("every logit is -inf: at least one class must be possible")]
+    AllMasked,
+    /// A true label that the mask declares impossible.
+    #[error("the true label {0} has logit -inf, which `masked = never` declares impossible")]
+    MaskedLabel(u32),
+    /// The arithmetic refused, for a reason that lies in no one row.
+    #[error("{0}")]
+    Arithmetic(#[from] conformax::Error),
+    /// Not a probability.
+    #[error("probability must lie between 0 and 1, got {0}")]
+    Probability(f64),
+    /// Not the logarithm of a probability.
+    #[error("log-probability must be at most 0, got {0}")]
+    LogProbability(f64),
+    /// An index that names no class.
+    #[error("label {label} is outside 0..{classes}")]
+    LabelOutside {
+        /// The label found.
+        label: i128,
+        /// Number of classes.
+        classes: usize,
+    },
+    /// A name that names no class.
+    #[error("label `{0}` is not among the class names")]
+    UnknownLabel(String),
+    /// A name, and no names to look it up in.
+    #[error("label `{0}` is a name, but the names of the classes are not known; give them with --names FILE")]
+    NamesWanted(String),
+    /// Logits and labels of different length.
+    #[error("{labels} labels for {logits} rows of logits")]
+    RowsDiffer {
+        /// Rows of logits.
+        logits: u64,
+        /// Labels.
+        labels: u64,
+    },
+    /// Files taken as one data set disagree on the number of classes.
+    #[error("has {found} classes, {wanted} were expected")]
+    ClassesDiffer {
+        /// Classes expected.
+        wanted: usize,
+        /// Classes found.
+        found: usize,
+    },
+    /// Files taken as one data set disagree on the type of the logits or of a kept column.
+    #[error("{what} are {found}, those of the files before are {wanted}")]
+    TypesDiffer {
+        /// "logits" or the name of a column.
+        what: String,
+        /// The type of the first file.
+        wanted: String,
+        /// The type found.
+        found: String,
+    },
+    /// Some of the files taken as one data set have labels and some have none.
+    #[error("has no labels, the files before have")]
+    LabelsDiffer,
+    /// Two lists of class names disagree.
+    #[error("class {class} is `{found}` here and `{wanted}` elsewhere")]
+    NamesDiffer {
+        /// First class at which they disagree.
+        class: usize,
+        /// The name expected.
+        wanted: String,
+        /// The name found.
+        found: String,
+    },
+    /// One name for two classes.
+    #[error("the class name `{0}` occurs twice")]
+    NameTwice(String),
+    /// Text that is not UTF-8.
+    #[error("is not UTF-8 text")]
+    NotUtf8,
+    /// A record batch that does not fit into memory.
+    #[error("a record batch needs {0} bytes of memory; write the file in smaller batches")]
+    BatchTooLarge(u64),
+    /// A line too long to be a row.
+    #[error("a line is longer than {0} bytes")]
+    LineTooLong(usize),
+    /// A calibration file that contradicts itself or that this version cannot read.
+    #[error("not a calibration file that can be used: {0}")]
+    Model(String),
+}
+
+/// The error for a name that is not among those present.
+pub(crate) fn missing<'a>(path: &Path, wanted: &str, found: impl Iterator<Item = &'a str>) -> Error {
+    let mut found: Vec<_> = found.map(|name| format!("`{name}`")).collect();
+    found.sort();
+    let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+    Error::new(path, Problem::Missing { wanted: wanted.to_owned(), found })
+}
+
+/// Adds the path to an error that came without one.
+pub(crate) trait InFile<T> {
+    fn in_file(self, path: &Path) -> Result<T>;
+}
+
+impl<T, E: Into<Problem>> InFile<T> for std::result::Result<T, E> {
+    fn in_file(self, path: &Path) -> Result<T> {
+        self.map_err(|error| Error::new(path, error))
+    }
+}

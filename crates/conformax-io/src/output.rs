@@ -1,0 +1,220 @@
+//! `Output`: a file that appears under its name only when it is whole.
+//!
+//! Bytes go to `.NAME.conformax-PID-RANDOM.tmp` in the same folder, which is locked while its writer lives; `finish`
+//! syncs it and gives it its name. A writer that is dropped removes it. One that was killed cannot, so the next writer of
+//! the same name does: it removes every such file that nobody has locked.
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, InFile, Problem, Result};
+
+/// What to do where the output is there already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Overwrite {
+    /// An error, on opening and again on finishing.
+    #[default]
+    Refuse,
+    /// The new file takes its place, in one step.
+    Replace,
+}
+
+/// A file being written.
+#[derive(Debug)]
+pub struct Output {
+    file: File,
+    path: PathBuf,
+    temporary: PathBuf,
+    overwrite: Overwrite,
+    finished: bool,
+}
+
+impl Output {
+    /// Opens the temporary file; the folder must exist.
+    pub fn create(path: &Path, overwrite: Overwrite) -> Result<Self> {
+        if path.is_dir() {
+            return Err(Error::new(path, io::Error::from(io::ErrorKind::IsADirectory)));
+        }
+        if overwrite == Overwrite::Refuse && path.try_exists().in_file(path)? {
+            return Err(Error::new(path, Problem::Exists));
+        }
+        remove_leftovers(path);
+        let (file, temporary) = create_locked(path).in_file(path)?;
+        Ok(Self { file, path: path.to_owned(), temporary, overwrite, finished: false })
+    }
+
+    /// The name the file will have.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Syncs the file and gives it its name.
+    pub fn finish(mut self) -> Result<()> {
+        self.commit().map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::new(&self.path, Problem::Exists),
+            _ => Error::new(&self.path, error),
+        })?;
+        self.finished = true;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> io::Result<()> {
+        self.file.flush()?;
+        self.file.sync_all()?;
+        match self.overwrite {
+            Overwrite::Replace => fs::rename(&self.temporary, &self.path)?,
+            Overwrite::Refuse => link(&self.temporary, &self.path)?,
+        }
+        sync_folder(&self.path)
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if !self.finished {
+            // Nothing can be done about a failure here, and the next run tries again.
+            let _ = fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Output {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.file.seek(to)
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What the temporary names for `path` begin with.
+fn temporary_prefix(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    format!(".{name}.conformax-")
+}
+
+fn create_locked(path: &Path) -> io::Result<(File, PathBuf)> {
+    loop {
+        let random = RandomState::new().hash_one(path) as u32;
+        let name = format!("{}{}-{random:08x}.tmp", temporary_prefix(path), std::process::id());
+        let temporary = folder_of(path).join(name);
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+            Err(error) => return Err(error),
+            Ok(file) => {
+                // Not every file system has locks; without one the file merely looks like a leftover to others.
+                let _ = file.try_lock();
+                // Between its creation and its lock another run may have taken it for a leftover.
+                if temporary.try_exists()? {
+                    return Ok((file, temporary));
+                }
+            }
+        }
+    }
+}
+
+/// Removes the temporary files of writers that died. Failing to is no reason not to write.
+fn remove_leftovers(path: &Path) {
+    let prefix = temporary_prefix(path);
+    let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let ours = name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".tmp"));
+        if ours && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// Renames without replacing: a link fails where the name is taken, which a rename does not.
+fn link(temporary: &Path, path: &Path) -> io::Result<()> {
+    match fs::hard_link(temporary, path) {
+        Ok(()) => fs::remove_file(temporary),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // File systems without links: look, then rename.
+        Err(_) if path.try_exists()? => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(temporary, path),
+    }
+}
+
+/// A new name survives a crash only once its folder is on disk too.
+fn sync_folder(path: &Path) -> io::Result<()> {
+    match cfg!(unix) {
+        true => File::open(folder_of(path))?.sync_all(),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.csv");
+        let mut output = Output::create(&path, Overwrite::Refuse).unwrap();
+        output.write_all(b"half").unwrap();
+        assert!(!path.exists());
+        drop(output);
+        assert_eq!(names(folder.path()), Vec::<String>::new());
+        let mut output = Output::create(&path, Overwrite::Refuse).unwrap();
+        output.write_all(b"whole").unwrap();
+        output.finish().unwrap();
+        assert_eq!(names(folder.path()), ["sets.csv"]);
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn refuses_what_exists_even_if_it_came_meanwhile() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.csv");
+        let output = Output::create(&path, Overwrite::Refuse).unwrap();
+        fs::write(&path, "other").unwrap();
+        assert!(matches!(output.finish().unwrap_err().problem(), Problem::Exists));
+        assert!(matches!(Output::create(&path, Overwrite::Refuse).unwrap_err().problem(), Problem::Exists));
+        assert_eq!(fs::read(&path).unwrap(), b"other");
+        assert_eq!(names(folder.path()), ["sets.csv"]);
+        Output::create(&path, Overwrite::Replace).unwrap().finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"");
+    }
+
+    #[test]
+    fn removes_what_dead_writers_left_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.csv");
+        fs::write(folder.path().join(".sets.csv.conformax-1-00000000.tmp"), "left").unwrap();
+        fs::write(folder.path().join(".other.csv.conformax-1-00000000.tmp"), "left").unwrap();
+        let alive = Output::create(&path, Overwrite::Refuse).unwrap();
+        let second = Output::create(&path, Overwrite::Refuse).unwrap();
+        let mut found = names(folder.path());
+        found.sort();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found.iter().all(|name| name != ".sets.csv.conformax-1-00000000.tmp"));
+        drop((alive, second));
+        assert_eq!(names(folder.path()).len(), 1);
+    }
+
+    #[test]
+    fn a_missing_folder_is_named() {
+        let error = Output::create(Path::new("/no/such/folder/sets.csv"), Overwrite::Refuse).unwrap_err();
+        assert!(error.to_string().starts_with("/no/such/folder/sets.csv: "), "{error}");
+    }
+}

@@ -1,0 +1,177 @@
+//! A file read at positions, and slices of it that read like streams.
+//!
+//! Files are read, not mapped: when one shrinks under a map the process gets a signal, when it shrinks under a read the
+//! user gets a message. Reads carry their own position, so several arrays of one file can be streamed side by side.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::error::{Error, InFile, Problem, Result};
+
+/// An open file of known length.
+#[derive(Debug, Clone)]
+pub(crate) struct PositionedFile {
+    file: Arc<File>,
+    path: Arc<Path>,
+    len: u64,
+}
+
+impl PositionedFile {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        Self::from_file(File::open(path).in_file(path)?, path)
+    }
+
+    /// Takes over an open file; `path` is the name errors will use.
+    pub(crate) fn from_file(file: File, path: &Path) -> Result<Self> {
+        let len = file.metadata().in_file(path)?.len();
+        Ok(Self { file: Arc::new(file), path: path.into(), len })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Fills `buffer` from `offset`; a file too short is an error that says by how much.
+    pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        let mut filled = 0;
+        while filled < buffer.len() {
+            match read_at(&self.file, &mut buffer[filled..], offset + filled as u64) {
+                Ok(0) => {
+                    let (wanted, found) = (offset + buffer.len() as u64, offset + filled as u64);
+                    return Err(Error::new(&*self.path, Problem::Truncated { wanted, found }));
+                }
+                Ok(read) => filled += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(Error::new(&*self.path, error)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The bytes `start..start + len` as a stream; asking for bytes beyond the end is an error now, not later.
+    pub(crate) fn section(&self, start: u64, len: u64) -> Result<Section> {
+        match start.checked_add(len) {
+            Some(end) if end <= self.len => Ok(Section { file: self.clone(), start, len, at: 0 }),
+            end => {
+                let wanted = end.unwrap_or(u64::MAX);
+                Err(Error::new(&*self.path, Problem::Truncated { wanted, found: self.len }))
+            }
+        }
+    }
+
+    /// The whole file as a stream.
+    pub(crate) fn whole(&self) -> Section {
+        Section { file: self.clone(), start: 0, len: self.len, at: 0 }
+    }
+}
+
+/// A slice of a file, read from its beginning on.
+#[derive(Debug, Clone)]
+pub(crate) struct Section {
+    file: PositionedFile,
+    start: u64,
+    len: u64,
+    at: u64,
+}
+
+impl Section {
+    pub(crate) fn len(&self) -> u64 {
+        self.len
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.file.path
+    }
+
+    pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        self.file.read_exact_at(buffer, self.start + offset)
+    }
+
+    /// What is left after the first `bytes` of this slice.
+    pub(crate) fn after(&self, bytes: u64) -> Result<Self> {
+        let left = self
+            .len
+            .checked_sub(bytes)
+            .ok_or_else(|| Error::new(self.path(), Problem::Truncated { wanted: bytes, found: self.len }))?;
+        Ok(Self { file: self.file.clone(), start: self.start + bytes, len: left, at: 0 })
+    }
+}
+
+impl Read for Section {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = usize::try_from(self.len - self.at).unwrap_or(usize::MAX);
+        let wanted = buffer.len().min(left);
+        if wanted == 0 {
+            return Ok(0);
+        }
+        let read = read_at(&self.file.file, &mut buffer[..wanted], self.start + self.at)?;
+        if read == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the file became shorter while it was read",
+            ));
+        }
+        self.at += read as u64;
+        Ok(read)
+    }
+}
+
+impl Seek for Section {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        let at = match to {
+            SeekFrom::Start(at) => Some(at),
+            SeekFrom::End(by) => self.len.checked_add_signed(by),
+            SeekFrom::Current(by) => self.at.checked_add_signed(by),
+        };
+        self.at = at
+            .filter(|&at| at <= self.len)
+            .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "seek outside the file"))?;
+        Ok(self.at)
+    }
+}
+
+#[cfg(unix)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::read_at(file, buffer, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &File, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, buffer, offset)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_shrinks_is_an_error_with_its_lengths() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("z.bin");
+        std::fs::write(&path, [7u8; 100]).unwrap();
+        let file = PositionedFile::open(&path).unwrap();
+        std::fs::write(&path, [7u8; 10]).unwrap();
+        let error = file.read_exact_at(&mut [0; 50], 0).unwrap_err();
+        assert!(matches!(error.problem(), Problem::Truncated { wanted: 50, found: 10 }), "{error}");
+        let mut whole = Vec::new();
+        let error = file.whole().read_to_end(&mut whole).unwrap_err();
+        assert!(error.to_string().contains("shorter"));
+    }
+
+    #[test]
+    fn a_section_beyond_the_end_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("z.bin");
+        std::fs::write(&path, [7u8; 100]).unwrap();
+        let file = PositionedFile::open(&path).unwrap();
+        assert!(file.section(90, 11).is_err());
+        assert!(file.section(u64::MAX, 2).is_err());
+        assert_eq!(file.section(90, 10).unwrap().len(), 10);
+    }
+}

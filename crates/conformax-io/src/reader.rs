@@ -1,0 +1,61 @@
+//! `Reader`: what every format offers: a layout known on opening, then rows in order.
+
+use crate::error::Result;
+use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
+
+/// What is known about a file before its rows are read.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Layout {
+    /// Number of rows, where the format says so.
+    pub(crate) rows: Option<u64>,
+    pub(crate) classes: usize,
+    pub(crate) dtype: Dtype,
+    pub(crate) names: Option<ClassNames>,
+    pub(crate) has_labels: bool,
+    /// Type of each column asked to be kept, in the order asked for.
+    pub(crate) keep: Vec<CellType>,
+}
+
+/// Rows as a format has them: labels not yet looked up, probabilities not yet logarithms.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub(crate) logits: Values,
+    pub(crate) labels: Option<Cells>,
+    pub(crate) keep: Vec<NamedCells>,
+}
+
+/// One open file of one format.
+pub(crate) trait Reader: Send {
+    fn layout(&self) -> &Layout;
+
+    /// Replaces `into` by the next rows, at most `most` of them; no logits means the end.
+    fn read(&mut self, most: usize, into: &mut Rows) -> Result<()>;
+}
+
+/// Which columns to look for; the fields are those of [`crate::SourceOptions`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Wanted {
+    pub(crate) logits_column: Option<String>,
+    pub(crate) label_column: Option<String>,
+    /// Whether labels are read where they exist.
+    pub(crate) labels: bool,
+    pub(crate) keep: Vec<String>,
+}
+
+impl Wanted {
+    /// The name of the logits among those present; the default is `logits`.
+    pub(crate) fn logits_name(&self) -> &str {
+        self.logits_column.as_deref().unwrap_or("logits")
+    }
+
+    /// The names the labels may have, best first.
+    pub(crate) fn label_names(&self) -> Vec<&str> {
+        match &self.label_column {
+            Some(name) => vec![name],
+            None => vec!["labels", "label"],
+        }
+    }
+}
+
+/// Names that arrays and metadata of class names go by.
+pub(crate) const CLASS_NAMES: [&str; 2] = ["class_names", "classes"];

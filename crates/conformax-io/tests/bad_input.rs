@@ -1,0 +1,319 @@
+//! Everything that can be wrong with a file gets its own message and its place, and never a panic.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod written;
+
+use std::path::Path;
+
+use conformax_io::{Block, ClassNames, Data, LabelUse, Source, SourceOptions};
+use written::{Sample, Write, npy, zip};
+
+fn read_with(data: &Data, options: &SourceOptions) -> conformax_io::Result<u64> {
+    let mut source = Source::open(data, options)?;
+    let mut block = Block::default();
+    let mut rows = 0;
+    while source.read(&mut block)? {
+        rows += block.rows() as u64;
+    }
+    Ok(rows)
+}
+
+fn required() -> SourceOptions {
+    SourceOptions { labels: LabelUse::Required, block_bytes: 64, ..SourceOptions::default() }
+}
+
+fn read(path: &Path) -> conformax_io::Result<u64> {
+    read_with(&Data::Files(vec![path.to_owned()]), &required())
+}
+
+/// The message for a file of this name and these bytes, without the folder.
+fn message(name: &str, bytes: impl AsRef<[u8]>) -> String {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, bytes).unwrap();
+    let message = read(&path).expect_err(name).to_string();
+    let start = format!("{}/", folder.path().display());
+    message.strip_prefix(&start).unwrap_or_else(|| panic!("{message} names no file")).to_owned()
+}
+
+fn f32s(values: &[f32]) -> Vec<u8> {
+    values.iter().flat_map(|value| value.to_le_bytes()).collect()
+}
+
+fn logits() -> Vec<u8> {
+    npy("<f4", false, &[2, 2], &f32s(&[1.0, 2.0, 3.0, 4.0]))
+}
+
+fn npz(logits: Vec<u8>, labels: Vec<u8>) -> Vec<u8> {
+    zip(&[("logits.npy", logits), ("labels.npy", labels)], false, false)
+}
+
+#[test]
+fn empty_and_unknown_files() {
+    for name in ["z.npy", "z.npz", "z.parquet", "z.arrow", "z.csv", "z.safetensors", "z.jsonl"] {
+        assert_eq!(message(name, ""), format!("{name}: holds no rows"));
+    }
+    assert!(message("z.bin", [0, 1, 2]).contains("unknown format"));
+    let missing = read(Path::new("/nowhere/z.npz")).unwrap_err().to_string();
+    assert!(missing.starts_with("/nowhere/z.npz: ") && missing.contains("No such file"), "{missing}");
+}
+
+#[test]
+fn headers_that_lie_are_caught_before_memory_is_set_aside() {
+    let lies = |shape: &[usize]| message("z.npz", npz(npy("<f4", false, shape, &[0; 16]), vec![]));
+    assert_eq!(
+        lies(&[1 << 40, 1 << 20]),
+        "z.npz: column `logits`: needs 4611686018427387904 bytes, but only 16 are there"
+    );
+    assert!(lies(&[1 << 40, 1 << 40]).contains("needs 18446744073709551615 bytes, but only 16"));
+    assert!(lies(&[2, 3]).contains("needs 24 bytes, but only 16 are there"));
+    assert!(lies(&[1, 2]).contains("8 bytes follow the last value"));
+    let mut long = b"\x93NUMPY\x02\x00".to_vec();
+    long.extend(u32::MAX.to_le_bytes());
+    assert!(message("z.npy", long).contains("its header has 4294967295 bytes"));
+    let header = br#"{"logits":{"dtype":"F32","shape":[4294967296,4294967296],"data_offsets":[0,16]}}"#;
+    let mut tensors = (header.len() as u64).to_le_bytes().to_vec();
+    tensors.extend(header);
+    tensors.extend([0; 16]);
+    let overflow = message("z.safetensors", &tensors);
+    assert!(overflow.contains("damaged") || overflow.contains("needs"), "{overflow}");
+    tensors[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(message("z.safetensors", tensors).contains("its header claims"));
+}
+
+#[test]
+fn wrong_types_and_shapes() {
+    let bad = |descr, shape: &[usize], size| {
+        message("z.npz", npz(npy(descr, false, shape, &vec![0; size]), vec![]))
+    };
+    assert_eq!(bad("<i4", &[2, 2], 16), "z.npz: logits must be f16, bf16, f32 or f64, got <i4");
+    assert_eq!(bad("<c8", &[2, 2], 32), "z.npz: logits must be f16, bf16, f32 or f64, got <c8");
+    assert_eq!(bad("<f4", &[4], 16), "z.npz: logits must have shape (rows, classes), got (4,)");
+    assert_eq!(bad("<f4", &[1, 2, 2], 16), "z.npz: logits must have shape (rows, classes), got (1, 2, 2)");
+    let labels = |descr, shape: &[usize], size| {
+        message("z.npz", npz(logits(), npy(descr, false, shape, &vec![0; size])))
+    };
+    assert_eq!(labels("<i4", &[2, 2], 16), "z.npz: labels must have shape (rows,), got (2, 2)");
+    assert_eq!(labels("<f4", &[2], 8), "z.npz: row 0: labels must be integers or names, got floats");
+    assert_eq!(labels("|O", &[2], 8), "z.npz: labels must be integers or names, got |O");
+    assert_eq!(labels("<i4", &[3], 12), "z.npz: 3 labels for 2 rows of logits");
+}
+
+#[test]
+fn no_rows_no_classes_no_labels() {
+    let none = |shape: &[usize], labels: &[usize]| {
+        message("z.npz", npz(npy("<f4", false, shape, &[]), npy("|u1", false, labels, &[])))
+    };
+    assert_eq!(none(&[0, 5], &[0]), "z.npz: holds no rows");
+    assert_eq!(none(&[0, 0], &[0]), "z.npz: holds no classes");
+    assert!(message("z.npz", zip(&[("logits.npy", logits())], false, false)).contains("has no labels"));
+    assert_eq!(
+        message("z.npz", zip(&[("a.npy", logits())], false, false)),
+        "z.npz: no column `logits`; there are `a`"
+    );
+    assert_eq!(message("z.csv", "cat,dog,label\n"), "z.csv: holds no rows");
+    assert_eq!(message("z.csv", "label\n1\n"), "z.csv: holds no classes");
+    assert_eq!(message("z.jsonl", "\n\n"), "z.jsonl: holds no rows");
+    assert_eq!(message("z.jsonl", "{\"logits\":[],\"label\":0}"), "z.jsonl: holds no classes");
+}
+
+#[test]
+fn labels_outside_the_classes_name_their_row() {
+    let with = |labels: &[u8]| message("z.npz", npz(logits(), npy("|i1", false, &[2], labels)));
+    assert_eq!(with(&[1, 2]), "z.npz: row 1: label 2 is outside 0..2");
+    assert_eq!(with(&[255, 0]), "z.npz: row 0: label -1 is outside 0..2");
+    assert_eq!(
+        message("z.csv", "cat,dog,label\n1,2,cat\n1,2,cow\n"),
+        "z.csv: row 1: label `cow` is not among the class names"
+    );
+    assert!(message("z.csv", "0,1,label\n1,2,cow\n").contains("row 0: label `cow` is a name, but"));
+    assert_eq!(message("z.csv", "0,1,label\n1,2,\n"), "z.csv: row 0: has no value");
+    assert_eq!(
+        message("z.jsonl", "{\"logits\":[1,2]}"),
+        "z.jsonl: has no labels; name them with --labels FILE or --label-column NAME"
+    );
+    assert_eq!(
+        message("z.jsonl", "{\"logits\":[1,2],\"label\":1}\n{\"logits\":[1,2]}"),
+        "z.jsonl: row 1: has no value"
+    );
+}
+
+#[test]
+fn tables_that_are_not_rectangles() {
+    assert_eq!(
+        message("z.csv", "a,b,label\n1,2,0\n1,2\n"),
+        "z.csv: row 1: damaged or not a table: 2 cells where the header has 3"
+    );
+    assert_eq!(message("z.csv", "a,b,label\n1,x,0\n"), "z.csv: row 0, column `b`: `x` is not a number");
+    assert_eq!(message("z.csv", "0,1,label\n1,,0\n"), "z.csv: row 0, class 1: has no value");
+    assert!(message("z.csv", "0.5,1.5,2.5\n1,2,3\n").contains("it must name the columns"));
+    assert_eq!(message("z.csv", "a,a,label\n1,2,0\n"), "z.csv: the class name `a` occurs twice");
+    assert_eq!(
+        message("z.csv", b"a,b,label\n1,2,\xff\xfe\n"),
+        "z.csv: row 0, column `label`: is not UTF-8 text"
+    );
+    let ragged = "{\"logits\":[1,2],\"label\":0}\n{\"logits\":[1],\"label\":0}\n";
+    assert_eq!(message("z.jsonl", ragged), "z.jsonl: row 1: has 1 logits where 2 were expected");
+    assert_eq!(
+        message("z.jsonl", "{\"logits\":[1,null],\"label\":0}"),
+        "z.jsonl: row 0, class 1: has no value"
+    );
+    assert_eq!(
+        message("z.jsonl", "{\"logits\":[1,\"x\"],\"label\":0}"),
+        "z.jsonl: row 0, class 1: `x` is not a number"
+    );
+    assert!(
+        message("z.jsonl", "{\"logits\":[1,-Infinity],\"label\":0}")
+            .contains("row 0: damaged or not a JSON object")
+    );
+    assert_eq!(
+        message("z.jsonl", b"{\"logits\":[1,2],\"label\":\"\xff\"}"),
+        "z.jsonl: row 0: is not UTF-8 text"
+    );
+}
+
+#[test]
+fn zips_with_something_wrong_inside() {
+    assert!(message("z.npz", b"PK\x03\x04 and then nothing").contains("damaged or not an npz file"));
+    assert!(
+        message("z.npz", zip(&[("logits.npy", b"not an array".to_vec())], false, false))
+            .contains("it does not begin as one")
+    );
+    let nested = zip(&[("logits.npy", zip(&[("logits.npy", logits())], false, false))], false, false);
+    assert!(message("z.npz", nested).contains("column `logits`: damaged or not an npy file"));
+    for deflated in [false, true] {
+        let mut bytes = zip(
+            &[("labels.npy", npy("|u1", false, &[2], &[0, 1])), ("logits.npy", logits())],
+            deflated,
+            false,
+        );
+        let places: Vec<usize> =
+            (0..bytes.len() - 4).filter(|&at| bytes[at..at + 4] == 4.0f32.to_le_bytes()).collect();
+        if let Some(&at) = places.first() {
+            bytes[at] ^= 1;
+            assert!(message("z.npz", bytes).contains("checksum"), "deflated: {deflated}");
+        }
+    }
+}
+
+#[test]
+fn lists_of_the_wrong_length_or_with_gaps() {
+    use arrow_array::types::Float32Type;
+    use arrow_array::{ArrayRef, ListArray, RecordBatch, UInt16Array};
+    use std::sync::Arc;
+    let table = |rows: Vec<Option<Vec<Option<f32>>>>| {
+        let labels: ArrayRef = Arc::new(UInt16Array::from(vec![0; rows.len()]));
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float32Type, _, _>(rows));
+        let batch = RecordBatch::try_from_iter([("logits", lists), ("label", labels)]).unwrap();
+        let mut bytes = Vec::new();
+        let mut writer = parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+        writer.write(&batch).unwrap();
+        writer.close().unwrap();
+        bytes
+    };
+    let full = || Some(vec![Some(1.0), Some(2.0)]);
+    assert_eq!(
+        message("z.parquet", table(vec![full(), full(), Some(vec![Some(1.0)])])),
+        "z.parquet: row 2: has 1 logits where 2 were expected"
+    );
+    assert_eq!(message("z.parquet", table(vec![full(), None])), "z.parquet: row 1: has no value");
+    assert_eq!(
+        message("z.parquet", table(vec![full(), Some(vec![Some(1.0), None])])),
+        "z.parquet: row 1, class 1: has no value"
+    );
+    assert_eq!(message("z.parquet", table(vec![])), "z.parquet: holds no rows");
+}
+
+#[test]
+fn shards_that_do_not_fit_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let read =
+        || read(folder.path()).unwrap_err().to_string().replace(&format!("{}/", folder.path().display()), "");
+    write("a.csv", "cat,dog,label\n1,2,0\n");
+    write("b.csv", "cat,dog,cow,label\n1,2,3,0\n");
+    assert_eq!(read(), "b.csv: has 3 classes, 2 were expected");
+    write("b.csv", "dog,cat,label\n1,2,0\n");
+    assert_eq!(read(), "b.csv: class 0 is `dog` here and `cat` elsewhere");
+    write("b.csv", "cat,dog\n1,2\n");
+    assert_eq!(read(), "b.csv: has no labels, the files before have");
+    write("b.jsonl", "{}");
+    assert!(read().contains("several formats (CSV, JSON Lines)"));
+    let empty = tempfile::tempdir().unwrap();
+    assert!(refusal(empty.path()).contains("holds no data files"));
+}
+
+fn refusal(path: &Path) -> String {
+    read(path).unwrap_err().to_string()
+}
+
+#[test]
+fn given_names_must_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = Write::Csv.write(&Sample::new(5, 3), folder.path());
+    let with = |names: &[&str]| {
+        let names = ClassNames::new(names.iter().map(|&name| name.to_owned()).collect()).unwrap();
+        let options = SourceOptions { names: Some(names), ..required() };
+        read_with(&Data::Files(vec![path.clone()]), &options).unwrap_err().to_string()
+    };
+    assert!(with(&["a", "b"]).ends_with("has 3 classes, 2 were expected"));
+    assert!(with(&["kläss 0", "kläss 1", "x"]).ends_with("class 2 is `kläss 2` here and `x` elsewhere"));
+}
+
+#[test]
+fn a_pair_of_different_lengths() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logits, _) = Sample::new(20, 5).write_pair(folder.path(), "");
+    let (_, labels) = Sample::new(19, 5).write_pair(folder.path(), "");
+    let (long, _) = Sample::new(20, 5).write_pair(folder.path(), "-long");
+    std::fs::rename(long, &logits).unwrap();
+    let error = read_with(&Data::Pair { logits, labels: Some(labels) }, &required()).unwrap_err().to_string();
+    assert!(error.ends_with("labels.npy: 19 labels for 20 rows of logits"), "{error}");
+}
+
+/// Cut anywhere, or with any byte changed, a file is read or refused: nothing panics and nothing runs away.
+#[test]
+fn damaged_files_never_panic() {
+    let folder = tempfile::tempdir().unwrap();
+    let sample = Sample::new(9, 3);
+    for (write, _, _) in Write::ALL {
+        let path = write.write(&sample, folder.path());
+        let whole = std::fs::read(&path).unwrap();
+        let step = (whole.len() / 97).max(1);
+        for end in (0..whole.len()).step_by(step) {
+            std::fs::write(&path, &whole[..end]).unwrap();
+            let outcome = read(&path);
+            assert!(outcome.is_err() || matches!(outcome, Ok(rows) if rows <= 9), "{write:?} cut at {end}");
+        }
+        for at in (0..whole.len()).step_by(step) {
+            for flip in [0xff, 0x01] {
+                let mut bytes = whole.clone();
+                bytes[at] ^= flip;
+                std::fs::write(&path, &bytes).unwrap();
+                let outcome = std::panic::catch_unwind(|| read(&path).map_err(|error| error.to_string()));
+                assert!(outcome.is_ok(), "{write:?}: byte {at} xor {flip:#x} panicked");
+            }
+        }
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// What the arithmetic finds is reported with the file and row the user knows.
+#[test]
+fn faults_found_later_are_located_in_their_shard() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "cat,dog,label\n1,2,0\n1,2,0\n").unwrap();
+    std::fs::write(folder.path().join("b.csv"), "cat,dog,label\n1,2,0\n1,nan,0\n-inf,-inf,0\n").unwrap();
+    let mut source =
+        Source::open(&Data::Files(vec![folder.path().to_owned()]), &SourceOptions::default()).unwrap();
+    let mut block = Block::default();
+    while source.read(&mut block).unwrap() {}
+    assert_eq!(block.first_row, 2);
+    let conformax_io::Values::F64(values) = &block.logits else { panic!("CSV is f64") };
+    let logits = conformax::Logits::new(values, 2).unwrap();
+    let error = conformax::score_labels(&conformax::ScoreSpec::default(), logits, &[0, 0, 0]).unwrap_err();
+    let message = source.error_in(&block, error).to_string();
+    assert!(message.contains("b.csv: row 1, class 1: logit is NaN"), "{message}");
+    let masked = source.error_in(&block, conformax::Error::AllMasked { row: 2 }).to_string();
+    assert!(masked.contains("b.csv: row 2: every logit is -inf"), "{masked}");
+}

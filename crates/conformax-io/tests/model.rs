@@ -1,0 +1,209 @@
+//! The calibration file: bits survive, and what calibration could not have made is refused.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+use conformax::{
+    Alpha, ApsScore, Calibration, CalibrationScores, Candidate, Draw, EntmaxScore, Gamma, InvProbScore,
+    MarginScore, Masked, Penalty, RapsScore, SapsScore, ScoreSpec, TopKScore, Tuning,
+};
+use conformax_io::{ClassNames, Model, Overwrite, Problem, RowSet, TuningRecord};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn alpha(value: f64) -> Alpha {
+    Alpha::new(value).unwrap()
+}
+
+fn model() -> Model {
+    let scores: Vec<f64> = (0..40).map(|row| f64::from(row / 2) / 7.0).chain([f64::INFINITY]).collect();
+    let scores = CalibrationScores::new(scores).unwrap();
+    let score = ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(1.3).unwrap() });
+    let calibration = Calibration::from_scores(score, scores, Masked::Never);
+    let names = ClassNames::new(vec!["cat".to_owned(), "\"dog\"|ä".to_owned(), "".to_owned()]).unwrap();
+    let rows = RowSet::new((0..41_u64).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect());
+    let mut model = Model::new(&calibration, &[alpha(0.1), alpha(0.05), alpha(0.001)], 3, Some(names), rows);
+    let other = ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::SPARSEMAX });
+    model.tuning = Some(TuningRecord {
+        tuning: Tuning::Valid,
+        alpha: alpha(0.1),
+        candidates: vec![
+            Candidate { score: other, threshold: f64::INFINITY, average_size: 3.0 },
+            Candidate { score, threshold: 0.1 + 0.2, average_size: 1.7 },
+        ],
+        chosen: 1,
+        n: 2,
+        rows: RowSet::new(vec![u64::MAX, 3]),
+    });
+    model
+}
+
+fn every_score() -> Vec<ScoreSpec> {
+    let draws = [Draw::Zero, Draw::Seeded(0), Draw::Seeded(u64::MAX)];
+    let mut scores =
+        vec![ScoreSpec::InvProb(InvProbScore), ScoreSpec::TopK(TopKScore), ScoreSpec::Margin(MarginScore)];
+    for gamma in [1.0, 1.1, 1.5, 2.0, 16.0] {
+        scores.push(ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(gamma).unwrap() }));
+    }
+    for draw in draws {
+        scores.push(ScoreSpec::Aps(ApsScore { draw }));
+        scores.push(ScoreSpec::Saps(SapsScore { lambda: 0.1 + 0.2, draw }));
+        for penalty in [Penalty::Randomized, Penalty::Fixed] {
+            scores.push(ScoreSpec::Raps(RapsScore { lambda: 1e-300, k_reg: u32::MAX, penalty, draw }));
+        }
+    }
+    scores
+}
+
+#[test]
+fn a_model_survives_its_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let model = model();
+    model.write(&path, Overwrite::Refuse).unwrap();
+    assert_eq!(Model::read(&path).unwrap(), model);
+    assert!(matches!(model.write(&path, Overwrite::Refuse).unwrap_err().problem(), Problem::Exists));
+}
+
+#[test]
+fn every_score_survives_with_its_parameters() {
+    for score in every_score() {
+        let model = Model { score, tuning: None, ..model() };
+        assert_eq!(Model::from_json(&model.to_json().unwrap()).unwrap(), model, "{score}");
+    }
+}
+
+#[test]
+fn a_model_without_scores_knows_its_levels_alone() {
+    let bare = Model { scores: None, ..model() };
+    let bare = Model::from_json(&bare.to_json().unwrap()).unwrap();
+    assert_eq!(bare.at(alpha(0.1)).unwrap().level(), model().levels[0]);
+    let message = bare.level(alpha(0.2)).unwrap_err().to_string();
+    assert!(message.contains("0.1, 0.05, 0.001") && message.contains("0.2"), "{message}");
+    assert!(bare.calibration().is_none());
+    assert_eq!(model().level(alpha(0.2)).unwrap().rank, Some(34));
+}
+
+#[test]
+fn rows_that_calibrated_or_tuned_are_known() {
+    let model = Model::from_json(&model().to_json().unwrap()).unwrap();
+    assert!(model.has_seen(0) && model.has_seen(u64::MAX) && model.has_seen(3));
+    assert!(!model.has_seen(4));
+}
+
+/// One change to a sound file, and a word its error must have.
+fn refused(change: impl FnOnce(&mut Value), word: &str) {
+    let mut file: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    change(&mut file);
+    let message = Model::from_json(&file.to_string()).expect_err(word).to_string();
+    assert!(message.contains(word), "{message} does not say {word}");
+}
+
+#[test]
+fn other_files_and_versions_are_refused_by_name() {
+    refused(|file| file["format"] = json!("onnx"), "onnx");
+    refused(|file| file["version"] = json!(2), "version is 2");
+    refused(|file| file["arithmetic"] = json!(99), "arithmetic version 99");
+    refused(|file| file["row_hash"] = json!("md5"), "md5");
+    refused(|file| file["extra"] = json!(1), "extra");
+    refused(|file| file.as_object_mut().unwrap().remove("levels").map(drop).unwrap(), "levels");
+    for text in ["", "{", "[]", "null", "\u{0}", "{\"format\": 3}", "{\"version\": 1}"] {
+        assert!(matches!(Model::from_json(text), Err(Problem::Model(_))), "{text}");
+    }
+}
+
+#[test]
+fn what_contradicts_itself_is_refused() {
+    refused(|file| file["n"] = json!(40), "41 scores of 40");
+    refused(|file| file["levels"][0]["threshold"] = json!(2.5), "the score of its rank");
+    refused(|file| file["levels"][0]["rank"] = json!(39), "rank 39");
+    refused(|file| file["levels"][2]["rank"] = json!(41), "rank 41");
+    refused(|file| file["levels"][0]["alpha"] = json!(0.05), "rank");
+    refused(|file| file["levels"][1] = file["levels"][0].clone(), "twice");
+    refused(|file| file["levels"] = json!([]), "no levels");
+    refused(|file| file["levels"][0]["threshold"] = json!("nan"), "nan");
+    refused(|file| file["levels"][0]["alpha"] = json!(1.5), "alpha");
+    refused(|file| file["classes"] = json!(4), "3 class names for 4 classes");
+    refused(|file| file["class_names"] = json!(["a", "a", "b"]), "twice");
+    refused(|file| file["scores"] = json!("!"), "scores are damaged");
+    refused(|file| file["scores"] = json!("AAAA"), "whole number");
+    refused(|file| file["calibrating_rows"] = json!("AAAA"), "calibrating_rows");
+    refused(|file| file["tuning"]["chosen"] = json!(0), "smallest");
+    refused(|file| file["tuning"]["chosen"] = json!(7), "smallest");
+    refused(|file| file["tuning"]["candidates"] = json!([]), "smallest");
+    refused(|file| file["tuning"]["candidates"][1]["score"]["gamma"] = json!(1.4), "not the score");
+    refused(|file| file["tuning"]["n"] = json!(1), "more rows");
+}
+
+#[test]
+fn scores_out_of_order_are_refused() {
+    use base64::Engine;
+    let engine = base64::engine::general_purpose::STANDARD;
+    for (scores, word) in
+        [(vec![2.0, 1.0], "ascending"), (vec![1.0, f64::NAN], "not a number"), (vec![-0.0], "minus zero")]
+    {
+        let bytes: Vec<u8> = scores.iter().flat_map(|score: &f64| score.to_le_bytes()).collect();
+        refused(|file| file["scores"] = json!(engine.encode(bytes)), word);
+    }
+}
+
+#[test]
+fn scores_must_be_spelled_out() {
+    refused(|file| file["score"]["name"] = json!("sharpmax"), "sharpmax");
+    refused(|file| file["score"] = json!({ "name": "entmax" }), "lacks a parameter");
+    refused(|file| file["score"] = json!({ "name": "lac" }), "lacks a parameter");
+    refused(|file| file["score"] = json!({ "name": "aps" }), "lacks a parameter");
+    refused(|file| file["score"] = json!({ "name": "top_k", "draw": "zero" }), "one it does not take");
+    refused(
+        |file| {
+            file["score"] = json!({ "name": "aps", "draw": { "seeded": { "scheme": "mt19937", "seed": 1 } } })
+        },
+        "mt19937",
+    );
+}
+
+#[test]
+fn thresholds_alone_must_still_be_in_order() {
+    let mut bare = Model { scores: None, ..model() };
+    bare.levels[0].threshold = 100.0;
+    assert!(bare.to_json().unwrap_err().to_string().contains("smaller threshold"));
+}
+
+#[test]
+fn a_cut_off_file_is_refused_everywhere() {
+    let text = model().to_json().unwrap();
+    for end in (0..text.len() - 1).filter(|&end| text.is_char_boundary(end)) {
+        assert!(Model::from_json(&text[..end]).is_err(), "cut at {end}");
+    }
+}
+
+proptest! {
+    /// Any double that can be a score comes back to the bit.
+    #[test]
+    fn numbers_keep_their_bits(bits in prop::collection::vec(0..f64::INFINITY.to_bits(), 1..50), level in 1u32..1000) {
+        let scores = CalibrationScores::new(bits.into_iter().map(f64::from_bits).collect()).unwrap();
+        let calibration = Calibration::from_scores(ScoreSpec::default(), scores.clone(), Masked::Allowed);
+        let model = Model::new(&calibration, &[alpha(f64::from(level) / 1001.0)], 10, None, RowSet::default());
+        let back = Model::from_json(&model.to_json().unwrap()).unwrap();
+        let bits = |scores: &CalibrationScores| scores.as_slice().iter().map(|s| s.to_bits()).collect::<Vec<_>>();
+        prop_assert_eq!(bits(back.scores.as_ref().unwrap()), bits(&scores));
+        prop_assert_eq!(back.levels[0].threshold.to_bits(), model.levels[0].threshold.to_bits());
+        prop_assert_eq!(back.levels[0].alpha, model.levels[0].alpha);
+    }
+}
+
+/// The documentation's example is a file that reads, and its keys are those that are written.
+#[test]
+fn the_documented_file_is_one() {
+    let page = include_str!("../../../docs/calibration-file.md");
+    let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let documented = Model::from_json(example).unwrap();
+    assert_eq!(documented.scores.as_ref().unwrap().as_slice(), [0.0, 0.0, 0.5, 1.5]);
+    let written: Value = serde_json::from_str(&documented.to_json().unwrap()).unwrap();
+    assert_eq!(written, serde_json::from_str::<Value>(example).unwrap());
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/calibration-file.schema.json")).unwrap();
+    let full: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    for key in full.as_object().unwrap().keys() {
+        assert!(!schema["properties"][key].is_null(), "the schema lacks {key}");
+        assert!(page.contains(&format!("| `{key}` |")), "the page lacks {key}");
+    }
+}
