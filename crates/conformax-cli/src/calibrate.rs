@@ -23,7 +23,7 @@ use crate::table::{Align, table, text};
 #[command(after_help = "\
 Examples:
   conformax calibrate cal.npz -o model.json
-  conformax calibrate cal.parquet --score raps --lambda 0.01 --k-reg 5 --alpha 0.1 --alpha 0.05 -o model.json
+  conformax calibrate cal.parquet --score raps --k-reg 5 --alpha 0.1 --alpha 0.05 -o model.json
   conformax calibrate --logits z.npy --labels y.npy --gamma 2 --confidence 0.9 -o model.json
   python scores.py | conformax calibrate - --input probabilities -o model.json")]
 pub(crate) struct CalibrateArgs {

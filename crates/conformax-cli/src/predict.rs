@@ -261,7 +261,7 @@ impl Sets {
             labels: &self.labels,
             probabilities: predictor.probabilities.then_some(&self.probabilities[..]),
             p_values,
-            alpha: predictor.alphas.as_deref().map(|a| a[0]),
+            alphas: predictor.alphas.as_deref(),
         })?;
         Ok(())
     }

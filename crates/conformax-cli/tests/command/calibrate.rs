@@ -8,7 +8,9 @@ use crate::folder::{Folder, Rows};
 #[test]
 fn prints_what_calibration_found() {
     let folder = Folder::with_data();
-    insta::assert_snapshot!(folder.run("calibrate cal.npz -o model.json --alpha 0.1 --confidence 0.95").seen());
+    insta::assert_snapshot!(
+        folder.run("calibrate cal.npz -o model.json --alpha 0.1 --confidence 0.95").seen()
+    );
     insta::assert_snapshot!(folder.run("calibrate cal.npz -o b.json --score log-margin").seen());
     insta::assert_snapshot!(folder.run("calibrate cal.npz -o c.json --score lac --json").seen());
 }
@@ -30,7 +32,9 @@ fn thresholds_are_the_librarys_for_every_score() {
 #[test]
 fn parameters_seed_and_policy_reach_the_file() {
     let folder = Folder::with_data();
-    folder.run("calibrate cal.npz --score raps --lam-reg 0.1 --kreg 2 --seed 7 --masked never -o m.json").ok();
+    folder
+        .run("calibrate cal.npz --score raps --lam-reg 0.1 --kreg 2 --seed 7 --masked never -o m.json")
+        .ok();
     let model = Model::read(&folder.file("m.json")).unwrap();
     assert_eq!(model.score.to_string(), "raps(lambda=0.1, k_reg=2)");
     assert_eq!(model.score.draw(), Some(conformax::Draw::Seeded(7)));
