@@ -136,7 +136,8 @@ impl Tile {
             .set_dictionary_enabled(false)
             .build();
         let mut writer = ArrowWriter::try_new(File::create(path)?, schema.clone(), Some(properties))?;
-        let labels: ArrayRef = Arc::new(Int64Array::from_iter_values(self.labels.iter().map(|&y| i64::from(y))));
+        let labels: ArrayRef =
+            Arc::new(Int64Array::from_iter_values(self.labels.iter().map(|&y| i64::from(y))));
         for tile in 0..tiles {
             let values: ArrayRef = Arc::new(Float32Array::from(self.shifted(tile)));
             let classes = i32::try_from(self.classes)?;

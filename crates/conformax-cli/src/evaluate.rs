@@ -13,7 +13,7 @@ use crate::calibrate::warn_of_few_rows;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
-use crate::model::Loaded;
+use crate::model::{Loaded, law_holds};
 use crate::numbers::{count, or_dash, range, rows, share, shown};
 use crate::proportion::{self, CONFIDENCE};
 use crate::table::{Align, table, text};
@@ -58,7 +58,9 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
     let counted = Counted::read(source, &model, &levels, empty, console)?;
     counted.seen.judge(args.allow_seen, console)?;
     warn_of_few_rows(&levels, console)?;
-    let results = levels.iter().zip(&counted.tallies).map(|(level, tally)| Evaluation::new(*level, tally));
+    let law_holds = law_holds(&model.model);
+    let results =
+        levels.iter().zip(&counted.tallies).map(|(level, tally)| Evaluation::new(*level, tally, law_holds));
     let results = results.collect::<Result<Vec<_>, _>>()?;
     match (args.json, &results[..]) {
         (true, [only]) => json::print(only, console)?,
@@ -174,6 +176,13 @@ fn expect_coverage(
     tallies: &[LevelTally],
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
+    if !law_holds(&model.model) {
+        return Err(Failure::of_file(
+            &model.path,
+            "was tuned on the rows that calibrated it, so its coverage has no law to be held to; tune again with \
+             `conformax tune`",
+        ));
+    }
     let mut low = Vec::new();
     for (level, tally) in levels.iter().zip(tallies) {
         let (covered, n) = (tally.tally.covered(), tally.tally.n());
@@ -229,7 +238,7 @@ struct Evaluation {
     sscv: f64,
     strata: Vec<Stratum>,
     covgap: f64,
-    coverage_interval: (f64, f64),
+    coverage_interval: Option<(f64, f64)>,
     intervals: Intervals,
 }
 
@@ -244,7 +253,7 @@ struct Intervals {
 }
 
 impl Evaluation {
-    fn new(level: Level, counted: &LevelTally) -> Result<Self, Failure> {
+    fn new(level: Level, counted: &LevelTally, law_holds: bool) -> Result<Self, Failure> {
         let Metrics {
             n,
             alpha,
@@ -270,7 +279,7 @@ impl Evaluation {
             sscv,
             strata,
             covgap,
-            coverage_interval: level.law().interval_of_rows(CONFIDENCE, n),
+            coverage_interval: law_holds.then(|| level.law().interval_of_rows(CONFIDENCE, n)),
             intervals: Intervals {
                 coverage: proportion::interval(counted.tally.covered(), n),
                 average_size: proportion::interval_of_mean(counted.sizes, counted.squares, n),
@@ -315,7 +324,10 @@ fn metric_table(result: &Evaluation) -> String {
     let trusted = |interval: Option<(f64, f64)>| or_dash(interval.map(range));
     let Intervals { coverage, average_size, singleton_ratio, singleton_coverage, empty_ratio } =
         &result.intervals;
-    let promised = format!("{}; the law says {}", trusted(*coverage), range(result.coverage_interval));
+    let promised = match result.coverage_interval {
+        Some(law) => format!("{}; the law says {}", trusted(*coverage), range(law)),
+        None => trusted(*coverage),
+    };
     table.add_row(["threshold".to_owned(), shown(result.threshold), or_dash(None)]);
     table.add_row(["coverage".to_owned(), share(result.coverage, 4), promised]);
     table.add_row(["average size".to_owned(), shown(result.average_size), trusted(*average_size)]);

@@ -17,7 +17,7 @@ use serde::Serialize;
 use self::candidates::{add_scores, add_sizes};
 use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence};
 use crate::blocks::{count_rows, for_each_block, with_logits};
-use crate::calibrate::{ShownLevel, level_table, warn_of_few_rows};
+use crate::calibrate::{ShownLevel, level_table, note_thresholds_of_zero, warn_of_few_rows};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::numbers::{rows, shown};
@@ -96,6 +96,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
         model.scores = None;
     }
     warn_of_few_rows(&model.levels, console)?;
+    note_thresholds_of_zero(&model.levels, console)?;
     print(&model, args.json, console)?;
     model::write(&model, output)?;
     console.note(format_args!("wrote {}", args.output.output.display()))
@@ -235,7 +236,7 @@ fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), 
         tuning_rows: record.n,
         calibrating_rows: model.n,
         candidates,
-        levels: model.levels.iter().map(|level| ShownLevel::new(model.score, *level)).collect(),
+        levels: ShownLevel::all(model),
     };
     if as_json {
         return json::print(&printed, console);

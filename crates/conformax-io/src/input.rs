@@ -1,6 +1,6 @@
 //! `Input`: what the numbers in a file are, and how they become logits.
 
-use crate::values::each_dtype;
+use crate::values::{each_dtype, wide};
 use crate::{Dtype, Problem, Values};
 
 /// What the numbers in a file are.
@@ -32,13 +32,13 @@ impl Input {
         match self {
             Self::Logits => std::mem::swap(numbers, out),
             Self::LogProbabilities => {
-                each_dtype!(&*numbers, v => check_logarithms(v.iter().map(|&x| f64::from(x))))?;
+                each_dtype!(&*numbers, v => check_logarithms(v.iter().map(|&x| wide(x))))?;
                 std::mem::swap(numbers, out);
             }
             Self::Probabilities => {
                 out.reset(Dtype::F64);
                 if let Values::F64(logits) = out {
-                    each_dtype!(&*numbers, v => logarithms(v.iter().map(|&x| f64::from(x)), logits))?;
+                    each_dtype!(&*numbers, v => logarithms(v.iter().map(|&x| wide(x)), logits))?;
                 }
             }
         }
