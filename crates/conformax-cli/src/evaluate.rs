@@ -56,7 +56,7 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
     let source = model.open(&args.data, LabelUse::Required, |_| {})?;
     let empty = if args.non_empty { Empty::TopLabel } else { Empty::Allowed };
     let counted = Counted::read(source, &model, &levels, empty, console)?;
-    counted.seen.judge(args.allow_seen, console)?;
+    counted.seen.judge(&args.data.describe(), args.allow_seen, console)?;
     warn_of_few_rows(&levels, console)?;
     let law_holds = law_holds(&model.model);
     let results =
@@ -152,10 +152,10 @@ impl Seen {
     }
 
     /// Rows that calibrated would make coverage look better than it is on new ones.
-    fn judge(&self, allowed: bool, console: &mut Console<'_>) -> Result<(), Failure> {
+    fn judge(&self, data: &str, allowed: bool, console: &mut Console<'_>) -> Result<(), Failure> {
         let Some(first) = self.first else { return Ok(()) };
         let what = format!(
-            "{} of {} calibrated or tuned this model, row {first} first",
+            "{data}: {} of {} calibrated or tuned this model, row {first} first",
             count(self.seen),
             rows(self.rows)
         );

@@ -42,10 +42,13 @@ fn rows_the_model_has_seen_are_refused() {
     mixed.labels.extend(&cal.labels[..3]);
     folder.write("mixed.npz", mixed.npz());
     let message = folder.run("evaluate model.json mixed.npz").error();
-    assert!(message.contains("3 of 303 rows calibrated or tuned this model, row 300 first"), "{message}");
+    assert!(
+        message.contains("mixed.npz: 3 of 303 rows calibrated or tuned this model, row 300 first"),
+        "{message}"
+    );
     assert!(message.contains("--allow-seen"), "{message}");
     let ran = folder.run("evaluate model.json mixed.npz --allow-seen").ok();
-    assert!(ran.err.contains("warning: 3 of 303 rows"), "{}", ran.err);
+    assert!(ran.err.contains("warning: mixed.npz: 3 of 303 rows"), "{}", ran.err);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Runs the command in temporary folders, as a user does, and looks at what it says and writes.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
 mod calibrate;
 mod errors;
 mod evaluate;
