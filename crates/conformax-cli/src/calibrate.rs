@@ -60,7 +60,7 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         model.scores = None;
     }
     warn_of_few_rows(&model.levels, console)?;
-    note_thresholds_of_zero(&model.levels, console)?;
+    note_thresholds_of_zero(&model, console)?;
     print(&model, args.json, console)?;
     model::write(&model, output)?;
     console.note(format_args!("wrote {}", args.output.output.display()))
@@ -112,8 +112,9 @@ pub(crate) fn warn_of_few_rows(levels: &[Level], console: &mut Console<'_>) -> R
 }
 
 /// A classifier that is right often enough by itself leaves nothing for the sets to do.
-pub(crate) fn note_thresholds_of_zero(levels: &[Level], console: &mut Console<'_>) -> Result<(), Failure> {
-    for level in levels.iter().filter(|level| level.threshold == 0.0) {
+pub(crate) fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+    let zero = |level: &&Level| level.threshold == 0.0 && model.score.gamma().is_some();
+    for level in model.levels.iter().filter(zero) {
         console.note(format_args!(
             "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
              accuracy, which may lie above the interval",

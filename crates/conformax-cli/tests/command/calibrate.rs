@@ -91,3 +91,19 @@ fn probabilities_and_their_logarithms_calibrate_alike() {
     let message = folder.run("calibrate l.csv --input probabilities -o bad.json").error();
     assert!(message.contains("row 0, class 0") && message.contains("between 0 and 1"), "{message}");
 }
+
+#[test]
+fn a_threshold_of_zero_is_explained() {
+    let folder = Folder::empty();
+    let line = |row: usize| format!("{},0,a\n", row + 1);
+    folder.write("cal.csv", String::from("a,b,label\n") + &(0..40).map(line).collect::<String>());
+    let ran = folder.run("calibrate cal.csv -o model.json").ok();
+    insta::assert_snapshot!(ran.seen());
+    folder.write("new.csv", "a,b\n3,1\n2,2\n");
+    let ran = folder.run("predict model.json new.csv --probabilities").ok();
+    let wanted = concat!(
+        "{\"row\":0,\"labels\":[\"a\"],\"size\":1,\"probabilities\":[1.0]}\n",
+        "{\"row\":1,\"labels\":[\"a\",\"b\"],\"size\":2,\"probabilities\":[0.5,0.5]}\n"
+    );
+    assert_eq!(ran.out, wanted);
+}
