@@ -1,0 +1,81 @@
+//! What can be typed: the subcommands, and the flags they share.
+
+mod data;
+mod level;
+mod output;
+mod score;
+
+use clap::builder::styling::{AnsiColor, Styles};
+use clap::{Args, Parser, Subcommand};
+
+pub(crate) use data::DataArgs;
+pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence};
+pub(crate) use output::{OutputArgs, overwrite};
+pub(crate) use score::{MaskedChoice, ScoreArgs};
+
+use crate::{calibrate, completions, evaluate, inspect, man, plan, predict, split, tune};
+
+const STYLES: Styles = Styles::styled()
+    .header(AnsiColor::Green.on_default().bold())
+    .usage(AnsiColor::Green.on_default().bold())
+    .literal(AnsiColor::Cyan.on_default().bold())
+    .placeholder(AnsiColor::Cyan.on_default());
+
+/// Prediction sets with a coverage guarantee, from the logits of any classifier.
+///
+/// Held-out logits and labels calibrate one number; from then on every row of logits gets a set of labels that
+/// holds the true one with the probability you asked for, whatever the classifier.
+#[derive(Debug, Parser)]
+#[command(name = "conformax", version, styles = STYLES, after_help = EXAMPLES)]
+#[command(subcommand_required = true, arg_required_else_help = true, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  conformax split data.npz --fractions 0.4,0.6 -o cal.npz test.npz
+  conformax calibrate cal.npz --alpha 0.1 -o model.json
+  conformax evaluate model.json test.npz
+  conformax predict model.json new.npy -o sets.parquet
+
+Exit codes: 0 done, 1 the answer is no (evaluate --expect-coverage), 2 could not run.";
+
+/// Flags of every subcommand.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct CommonArgs {
+    /// Threads to work on; 0 for one per processor. Results do not depend on it.
+    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(help_heading = "Common options")]
+    pub(crate) threads: usize,
+    /// No progress bar and no notes on standard error; warnings and errors stay.
+    #[arg(long, short, global = true, help_heading = "Common options")]
+    pub(crate) quiet: bool,
+}
+
+/// One variant, and one file, per subcommand.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Split(split::SplitArgs),
+    Calibrate(calibrate::CalibrateArgs),
+    Tune(tune::TuneArgs),
+    Predict(predict::PredictArgs),
+    Evaluate(evaluate::EvaluateArgs),
+    Plan(plan::PlanArgs),
+    Inspect(inspect::InspectArgs),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    #[test]
+    fn definitions_hold_together() {
+        super::Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,95 @@
+//! Where rows come from: files, folders of shards, a pair of arrays, or standard input.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use conformax_io::{ClassNames, Data, Input, LabelUse, Source, SourceOptions};
+
+use crate::failure::Failure;
+
+/// Data and how to read it.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DataArgs {
+    /// .npz, .npy, Parquet, Arrow, CSV, safetensors or JSON Lines; several files or a folder are taken as one,
+    /// `-` is standard input.
+    #[arg(value_name = "DATA", required_unless_present = "logits", conflicts_with = "logits")]
+    pub(crate) data: Vec<PathBuf>,
+    /// Logits in a file of their own, of shape (rows, classes).
+    #[arg(long, value_name = "FILE", help_heading = "Data options")]
+    pub(crate) logits: Option<PathBuf>,
+    /// Labels to go with --logits, of shape (rows,): integers or names.
+    #[arg(long, value_name = "FILE", requires = "logits", conflicts_with = "data")]
+    #[arg(help_heading = "Data options")]
+    pub(crate) labels: Option<PathBuf>,
+    /// Name of the array or column of logits [default: logits].
+    #[arg(long, value_name = "NAME", help_heading = "Data options")]
+    pub(crate) logits_column: Option<String>,
+    /// Name of the array or column of labels [default: labels or label].
+    #[arg(long, value_name = "NAME", help_heading = "Data options")]
+    pub(crate) label_column: Option<String>,
+    /// What the numbers are; probabilities become logarithms, zeros minus infinity.
+    #[arg(long, value_name = "KIND", default_value = "logits", help_heading = "Data options")]
+    pub(crate) input: InputKind,
+    /// Names of the classes in the order of the logits: one per line, or a JSON array.
+    #[arg(long, value_name = "FILE", help_heading = "Data options")]
+    pub(crate) names: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum InputKind {
+    Logits,
+    Probabilities,
+    LogProbabilities,
+}
+
+impl From<InputKind> for Input {
+    fn from(kind: InputKind) -> Self {
+        match kind {
+            InputKind::Logits => Self::Logits,
+            InputKind::Probabilities => Self::Probabilities,
+            InputKind::LogProbabilities => Self::LogProbabilities,
+        }
+    }
+}
+
+impl DataArgs {
+    /// Opens the data as given.
+    pub(crate) fn open(&self, labels: LabelUse) -> Result<Source, Failure> {
+        let options = self.options(labels, self.read_names()?);
+        Ok(Source::open(&self.data(), &options)?)
+    }
+
+    /// The names of `--names`.
+    pub(crate) fn read_names(&self) -> Result<Option<ClassNames>, Failure> {
+        Ok(self.names.as_deref().map(ClassNames::read).transpose()?)
+    }
+
+    pub(crate) fn data(&self) -> Data {
+        match &self.logits {
+            Some(logits) => Data::Pair { logits: logits.clone(), labels: self.labels.clone() },
+            None => Data::Files(self.data.clone()),
+        }
+    }
+
+    pub(crate) fn options(&self, labels: LabelUse, names: Option<ClassNames>) -> SourceOptions {
+        SourceOptions {
+            logits_column: self.logits_column.clone(),
+            label_column: self.label_column.clone(),
+            input: self.input.into(),
+            names,
+            labels,
+            ..SourceOptions::default()
+        }
+    }
+
+    /// The data as a person would call it.
+    pub(crate) fn describe(&self) -> String {
+        let paths: &[PathBuf] = self.logits.as_ref().map_or(&self.data, std::slice::from_ref);
+        match paths {
+            [only] if only.as_os_str() == "-" => "standard input".to_owned(),
+            [only] => only.display().to_string(),
+            [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
+            [] => "nothing".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Which score, by name, and its parameters.
+
+use clap::{Args, ValueEnum};
+use conformax::{Draw, Masked, Parameters, ScoreSpec};
+
+use crate::failure::Failure;
+
+/// A score by name.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ScoreArgs {
+    /// entmax, sparsemax, log_margin, inv_prob, aps, raps, saps, top_k or margin.
+    #[arg(long, value_name = "NAME", default_value = "entmax")]
+    score: String,
+    /// Index of the entmax family, 1 to 16: 1.5 is entmax15, 2 sparsemax, 1 log-margin [default: 1.5].
+    #[arg(long, value_name = "G")]
+    gamma: Option<f64>,
+    /// Penalty of raps [default: 0.01] or weight of saps [default: 0.1].
+    #[arg(long, value_name = "L", aliases = ["lam-reg", "lam_reg", "penalty"])]
+    lambda: Option<f64>,
+    /// Ranks that raps leaves without penalty [default: 5].
+    #[arg(long, value_name = "K", aliases = ["kreg", "k_reg"])]
+    k_reg: Option<u32>,
+    /// No random draw in aps, raps and saps: sets get larger and never empty.
+    #[arg(long, conflicts_with = "seed")]
+    not_randomized: bool,
+    /// Seed of the random draws of aps, raps and saps [default: 0].
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+}
+
+impl ScoreArgs {
+    pub(crate) fn spec(&self) -> Result<ScoreSpec, Failure> {
+        let draw = if self.not_randomized { Draw::Zero } else { Draw::Seeded(self.seed.unwrap_or(0)) };
+        let parameters = Parameters {
+            gamma: self.gamma,
+            lambda: self.lambda,
+            k_reg: self.k_reg,
+            penalty: None,
+            draw: Some(draw),
+        };
+        Ok(ScoreSpec::named(&self.score, parameters)?)
+    }
+}
+
+/// What a logit of minus infinity means.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum MaskedChoice {
+    /// A class of probability zero: in a set only where sets are full.
+    Allowed,
+    /// An impossible class: in no set, and an error as the true label of a calibration row.
+    Never,
+}
+
+impl From<MaskedChoice> for Masked {
+    fn from(choice: MaskedChoice) -> Self {
+        match choice {
+            MaskedChoice::Allowed => Self::Allowed,
+            MaskedChoice::Never => Self::Never,
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Going through a data set block by block, reading the next while the last is worked on.
+//!
+//! The reader is a thread that nobody waits for: one that hangs on a silent pipe must hold up neither an error
+//! nor Ctrl-C. Three blocks go round, so memory is bounded whatever the file.
+
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use conformax_io::{Block, Source};
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::interrupt;
+
+/// Blocks that exist at a time: one being read, one waiting, one being worked on.
+const BLOCKS: usize = 3;
+
+/// How long Ctrl-C may go unnoticed.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Runs an expression over the logits of a block, whatever their type.
+macro_rules! with_logits {
+    ($block:expr, $logits:ident => $body:expr) => {
+        match &$block.logits {
+            conformax_io::Values::F16(values) => {
+                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
+            }
+            conformax_io::Values::Bf16(values) => {
+                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
+            }
+            conformax_io::Values::F32(values) => {
+                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
+            }
+            conformax_io::Values::F64(values) => {
+                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
+            }
+        }
+    };
+}
+pub(crate) use with_logits;
+
+/// What can go wrong with a block; a fault in a row still counts rows from the block's first.
+pub(crate) enum BlockError {
+    Row(conformax::Error),
+    Other(Failure),
+}
+
+impl From<conformax::Error> for BlockError {
+    fn from(error: conformax::Error) -> Self {
+        Self::Row(error)
+    }
+}
+
+impl From<Failure> for BlockError {
+    fn from(failure: Failure) -> Self {
+        Self::Other(failure)
+    }
+}
+
+impl From<conformax_io::Error> for BlockError {
+    fn from(error: conformax_io::Error) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+/// A block and where its first row is to be found.
+struct Piece {
+    block: Block,
+    path: PathBuf,
+    first_row_in_file: u64,
+}
+
+impl Piece {
+    /// The fault with the file and the row the user knows it by.
+    fn locate(&self, error: BlockError) -> Failure {
+        match error {
+            BlockError::Row(error) => Failure::of_row(&self.path, error.offset_rows(self.first_row_in_file)),
+            BlockError::Other(failure) => failure,
+        }
+    }
+}
+
+/// Calls `work` with each block in order and gives the source back for another pass.
+pub(crate) fn for_each_block(
+    source: Source,
+    what: &str,
+    console: &mut Console<'_>,
+    mut work: impl FnMut(&Block, &mut Console<'_>) -> Result<(), BlockError>,
+) -> Result<Source, Failure> {
+    let bar = console.progress(what, source.rows());
+    let (empty_sender, empty) = sync_channel(BLOCKS);
+    let (sender, filled) = sync_channel(BLOCKS);
+    for _ in 0..BLOCKS {
+        empty_sender.send(Block::default()).expect("the channel holds every block");
+    }
+    let reader = thread::Builder::new().name("reader".to_owned());
+    let reader = reader.spawn(move || read_ahead(source, &empty, &sender)).map_err(Failure::error)?;
+    while let Some(piece) = next(&filled)? {
+        let piece = piece?;
+        work(&piece.block, console).map_err(|error| {
+            bar.finish_and_clear();
+            piece.locate(error)
+        })?;
+        bar.inc(piece.block.rows() as u64);
+        // The reader has gone once the last block is read.
+        let _ = empty_sender.send(piece.block);
+    }
+    bar.finish_and_clear();
+    reader.join().map_err(|_| Failure::error("the thread that reads the data panicked"))
+}
+
+fn next<T>(filled: &Receiver<T>) -> Result<Option<T>, Failure> {
+    loop {
+        interrupt::check()?;
+        match filled.recv_timeout(PATIENCE) {
+            Ok(piece) => return Ok(Some(piece)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}
+
+/// Reads until the end, an error, or until nobody listens any more.
+fn read_ahead(
+    mut source: Source,
+    empty: &Receiver<Block>,
+    filled: &SyncSender<conformax_io::Result<Piece>>,
+) -> Source {
+    while let Ok(mut block) = empty.recv() {
+        let piece = match source.read(&mut block) {
+            Ok(false) => break,
+            Ok(true) => {
+                let (path, first_row_in_file) = source.locate(block.first_row);
+                Ok(Piece { path: path.to_owned(), first_row_in_file, block })
+            }
+            Err(error) => Err(error),
+        };
+        let over = piece.is_err();
+        if filled.send(piece).is_err() || over {
+            break;
+        }
+    }
+    source
+}
+
+/// Number of rows, counted in a pass of its own where the files do not say.
+pub(crate) fn count_rows(source: Source, console: &mut Console<'_>) -> Result<(Source, u64), Failure> {
+    if let Some(rows) = source.rows() {
+        return Ok((source, rows));
+    }
+    let mut rows = 0;
+    let mut source = for_each_block(source, "counting rows", console, |block, _| {
+        rows += block.rows() as u64;
+        Ok(())
+    })?;
+    source.rewind()?;
+    Ok((source, rows))
+}

@@ -1,0 +1,135 @@
+//! `Console`: the two streams, and whether they want colour, progress and notes.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, Write};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::exit_code::ExitCode;
+use crate::failure::Failure;
+
+/// Data goes to `out`, everything said about it to `err`.
+pub(crate) struct Console<'a> {
+    out: &'a mut (dyn Write + Send),
+    err: &'a mut (dyn Write + Send),
+    quiet: bool,
+    colour: bool,
+}
+
+/// The colours of the first word of a line.
+#[derive(Clone, Copy)]
+enum Tone {
+    Error,
+    Warning,
+    Hint,
+}
+
+impl Tone {
+    fn escape(self) -> &'static str {
+        match self {
+            Self::Error => "\x1b[1;31m",
+            Self::Warning => "\x1b[1;33m",
+            Self::Hint => "\x1b[1;36m",
+        }
+    }
+}
+
+impl<'a> Console<'a> {
+    pub(crate) fn new(out: &'a mut (dyn Write + Send), err: &'a mut (dyn Write + Send)) -> Self {
+        let colour = std::io::stderr().is_terminal() && !no_color();
+        Self { out, err, quiet: false, colour }
+    }
+
+    pub(crate) fn set_quiet(&mut self, quiet: bool) {
+        self.quiet = quiet;
+    }
+
+    /// Where data goes.
+    pub(crate) fn out(&mut self) -> &mut (dyn Write + Send) {
+        self.out
+    }
+
+    /// Something that went as asked and is nice to know.
+    pub(crate) fn note(&mut self, message: impl Display) -> Result<(), Failure> {
+        if !self.quiet {
+            writeln!(self.err, "{message}")?;
+        }
+        Ok(())
+    }
+
+    /// Something that needs attention; it says what to do next, and `--quiet` does not silence it.
+    pub(crate) fn warn(&mut self, message: impl Display) -> Result<(), Failure> {
+        self.line(Tone::Warning, "warning", &message)?;
+        Ok(())
+    }
+
+    /// A bar on standard error over `rows`, or a counter where their number is not known; neither when standard
+    /// error is no terminal.
+    pub(crate) fn progress(&self, what: &str, rows: Option<u64>) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let template = match rows {
+            Some(_) => "{msg} [{bar:32}] {human_pos}/{human_len} rows, {per_sec:.0}, {eta} left",
+            None => "{msg} {spinner} {human_pos} rows, {per_sec:.0}",
+        };
+        let style = ProgressStyle::with_template(template).expect("the template is well formed");
+        let bar = ProgressBar::with_draw_target(rows, ProgressDrawTarget::stderr());
+        bar.set_style(style.progress_chars("━╸ "));
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+
+    /// Tells of a failure and says what it means to a shell.
+    pub(crate) fn report(&mut self, failure: &Failure) -> ExitCode {
+        // There is nobody left to tell where these writes fail.
+        match failure {
+            Failure::No(why) => {
+                let _ = self.line(Tone::Error, "no", &why);
+                ExitCode::No
+            }
+            Failure::Usage(usage) => self.report_usage(usage),
+            Failure::Error(error) => {
+                let _ = self.line(Tone::Error, "error", &error);
+                let mut cause = error.source();
+                while let Some(error) = cause {
+                    let _ = writeln!(self.err, "  because {error}");
+                    cause = error.source();
+                }
+                if let Some(hint) = crate::failure::hint(&**error) {
+                    let _ = self.line(Tone::Hint, "hint", &hint);
+                }
+                ExitCode::CouldNotRun
+            }
+            Failure::Interrupted => {
+                let _ = self.line(Tone::Error, "error", &"interrupted; no output was written");
+                ExitCode::CouldNotRun
+            }
+            Failure::OutputClosed => ExitCode::Done,
+        }
+    }
+
+    fn report_usage(&mut self, usage: &clap::Error) -> ExitCode {
+        let wanted = !usage.use_stderr();
+        let colour = if wanted { std::io::stdout().is_terminal() && !no_color() } else { self.colour };
+        let text = usage.render();
+        let stream = if wanted { &mut *self.out } else { &mut *self.err };
+        let _ = if colour { write!(stream, "{}", text.ansi()) } else { write!(stream, "{text}") };
+        if wanted { ExitCode::Done } else { ExitCode::CouldNotRun }
+    }
+
+    fn line(&mut self, tone: Tone, word: &str, message: &dyn Display) -> std::io::Result<()> {
+        if self.colour {
+            writeln!(self.err, "{}{word}:\x1b[0m {message}", tone.escape())
+        } else {
+            writeln!(self.err, "{word}: {message}")
+        }
+    }
+}
+
+/// Whether the user wants no colour anywhere, as no-color.org has it.
+fn no_color() -> bool {
+    std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+}

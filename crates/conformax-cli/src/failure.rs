@@ -1,0 +1,116 @@
+//! `Failure`: why the command did not end with 0, and how that is told.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+/// Any way not to finish.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// It ran and the answer is no.
+    No(String),
+    /// The arguments do not make sense; help and version arrive this way too.
+    Usage(clap::Error),
+    /// Something went wrong; the chain of causes is printed.
+    Error(Box<dyn Error + Send + Sync>),
+    /// Someone pressed Ctrl-C.
+    Interrupted,
+    /// Whoever read standard output has had enough, as `head` does.
+    OutputClosed,
+}
+
+impl Failure {
+    pub(crate) fn error(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Error(error.into())
+    }
+
+    /// A failure to do with one file.
+    pub(crate) fn of_file(path: &Path, what: impl std::fmt::Display) -> Self {
+        Self::error(format!("{}: {what}", shown_path(path)))
+    }
+
+    /// A fault in a row of a file.
+    pub(crate) fn of_row(path: &Path, error: conformax::Error) -> Self {
+        Self::error(RowFault { path: path.to_owned(), error })
+    }
+}
+
+/// A fault in a row of a file; the message says which row.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {error}", shown_path(path))]
+struct RowFault {
+    path: PathBuf,
+    error: conformax::Error,
+}
+
+/// `-` is how standard input is typed, not how it is called.
+fn shown_path(path: &Path) -> std::path::Display<'_> {
+    if path.as_os_str() == "-" { Path::new("standard input").display() } else { path.display() }
+}
+
+impl From<std::io::Error> for Failure {
+    /// The command itself writes to standard output and standard error only; files have errors of their own.
+    fn from(error: std::io::Error) -> Self {
+        match error.kind() {
+            std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::error(format!("writing to standard output: {error}")),
+        }
+    }
+}
+
+impl From<conformax::Error> for Failure {
+    fn from(error: conformax::Error) -> Self {
+        Self::error(error)
+    }
+}
+
+impl From<conformax_io::Error> for Failure {
+    fn from(error: conformax_io::Error) -> Self {
+        Self::error(error)
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        std::io::Error::from(error).into()
+    }
+}
+
+/// What to do next, where the message alone does not say.
+pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    use conformax_io::Problem;
+    let core = error.downcast_ref::<RowFault>().map(|fault| &fault.error);
+    if let Some(error) = core.or_else(|| error.downcast_ref::<conformax::Error>()) {
+        return hint_of_core(error);
+    }
+    match error.downcast_ref::<conformax_io::Error>()?.problem() {
+        Problem::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Some("check the name; outputs go to folders that exist")
+        }
+        Problem::Damaged { .. } | Problem::Truncated { .. } => Some("write or copy the file again"),
+        Problem::NoRows => Some("every data file needs at least one row"),
+        Problem::Probability(_) => Some("leave out `--input probabilities` if these are logits"),
+        Problem::LogProbability(_) => Some("leave out `--input log-probabilities` if these are logits"),
+        Problem::LabelOutside { .. } => {
+            Some("labels count from 0 in the order of the logits; name the right ones with --label-column")
+        }
+        Problem::ClassesDiffer { .. } | Problem::NamesDiffer { .. } => {
+            Some("a model fits data with the same classes in the same order; calibrate again for other data")
+        }
+        Problem::RowsDiffer { .. } => {
+            Some("logits and labels must come from the same rows, in the same order")
+        }
+        _ => None,
+    }
+}
+
+fn hint_of_core(error: &conformax::Error) -> Option<&'static str> {
+    use conformax::Error;
+    match error {
+        Error::Logit { .. } | Error::AllMasked { .. } => {
+            Some("find out what made the model produce it; `conformax inspect` counts such values")
+        }
+        Error::MaskedLabel { .. } => Some("correct the mask or the label, or leave out `--masked never`"),
+        Error::Fractions(_) => Some("write fractions as decimals that sum to 1, as in --fractions 0.4,0.6"),
+        _ => None,
+    }
+}

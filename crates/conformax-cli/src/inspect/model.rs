@@ -1,0 +1,100 @@
+//! A calibration file as people read it.
+
+use conformax::{ARITHMETIC_VERSION, DRAW_SCHEME, Draw, Masked};
+use conformax_io::Model;
+use serde::Serialize;
+
+use crate::calibrate::{ShownLevel, level_table};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::json;
+use crate::model::Loaded;
+use crate::numbers::{count, rows, shown};
+use crate::table::pairs;
+
+#[derive(Serialize)]
+struct Inspected<'a> {
+    score: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    n: u64,
+    classes: usize,
+    class_names: Option<&'a [String]>,
+    masked: &'static str,
+    has_scores: bool,
+    arithmetic: u32,
+    levels: Vec<ShownLevel>,
+    tuning: Option<InspectedTuning>,
+}
+
+#[derive(Serialize)]
+struct InspectedTuning {
+    alpha: f64,
+    n: u64,
+    candidates: usize,
+    average_size: f64,
+}
+
+impl<'a> Inspected<'a> {
+    fn new(model: &'a Model) -> Self {
+        let seed = match model.score.draw() {
+            Some(Draw::Seeded(seed)) => Some(seed),
+            Some(Draw::Zero) | None => None,
+        };
+        let tuning = model.tuning.as_ref().map(|record| InspectedTuning {
+            alpha: record.alpha.value(),
+            n: record.n,
+            candidates: record.candidates.len(),
+            average_size: record.candidates[record.chosen].average_size,
+        });
+        Self {
+            score: model.score.to_string(),
+            seed,
+            n: model.n,
+            classes: model.classes,
+            class_names: model.names.as_ref().map(|names| names.as_slice()),
+            masked: match model.masked {
+                Masked::Allowed => "allowed",
+                Masked::Never => "never",
+            },
+            has_scores: model.scores.is_some(),
+            arithmetic: ARITHMETIC_VERSION,
+            levels: ShownLevel::all(model),
+            tuning,
+        }
+    }
+}
+
+pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
+    let inspected = Inspected::new(&loaded.model);
+    if as_json {
+        return json::print(&inspected, console);
+    }
+    let mut facts =
+        vec![("calibration file", loaded.path.display().to_string()), ("score", inspected.score.clone())];
+    facts.extend(inspected.seed.map(|seed| ("random draws", format!("{DRAW_SCHEME}, seed {seed}"))));
+    facts.push(("calibrated on", rows(inspected.n)));
+    facts.push(("classes", classes(inspected.classes, inspected.class_names)));
+    facts.push(("masked classes", inspected.masked.to_owned()));
+    let scores =
+        if inspected.has_scores { "kept: any level, p-values" } else { "left out: these levels only" };
+    facts.push(("calibration scores", scores.to_owned()));
+    facts.extend(inspected.tuning.as_ref().map(|tuning| {
+        let InspectedTuning { alpha, n, candidates, average_size } = tuning;
+        let size = shown(*average_size);
+        ("tuned", format!("on {}, {candidates} candidates, alpha = {alpha}, average size {size}", rows(*n)))
+    }));
+    writeln!(console.out(), "{}\n{}", pairs(&facts), level_table(&inspected.levels).trim_end())?;
+    Ok(())
+}
+
+/// The number of classes and the first few names.
+pub(super) fn classes(number: usize, names: Option<&[String]>) -> String {
+    const SHOWN: usize = 5;
+    let number = count(number as u64);
+    match names {
+        None => number,
+        Some(names) if names.len() <= SHOWN => format!("{number}: {}", names.join(", ")),
+        Some(names) => format!("{number}: {}, …", names[..SHOWN].join(", ")),
+    }
+}

@@ -1,0 +1,95 @@
+//! The `conformax` command as a function: arguments and two streams in, an exit code out.
+//!
+//! ```
+//! use conformax_cli::{ExitCode, run};
+//! let (mut out, mut err) = (Vec::new(), Vec::new());
+//! let code = run(["conformax", "plan", "--alpha", "0.1", "--n", "1000"], &mut out, &mut err);
+//! assert_eq!(code, ExitCode::Done);
+//! assert!(String::from_utf8_lossy(&out).contains("0.881 to 0.918"));
+//! ```
+//!
+//! Data and tables go to `out`; progress, notes, warnings and errors to `err`. Every subcommand is a file of its
+//! own, with its flags and what it does; `args` lists them and holds the flags they share.
+
+mod args;
+mod blocks;
+mod calibrate;
+mod completions;
+mod console;
+mod evaluate;
+mod exit_code;
+mod failure;
+mod inspect;
+mod interrupt;
+mod json;
+mod man;
+mod model;
+mod numbers;
+mod plan;
+mod predict;
+mod proportion;
+mod split;
+mod table;
+mod tune;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::console::Console;
+use crate::failure::Failure;
+
+pub use crate::exit_code::ExitCode;
+pub use crate::interrupt::{interrupt, stop_on_interrupt};
+
+/// Runs the command: the first of `args` is the program's name, as `std::env::args_os` has it.
+///
+/// ```
+/// use conformax_cli::{ExitCode, run};
+/// let (mut out, mut err) = (Vec::new(), Vec::new());
+/// assert_eq!(run(["conformax", "predict"], &mut out, &mut err), ExitCode::CouldNotRun);
+/// assert!(String::from_utf8_lossy(&err).contains("required arguments"));
+/// ```
+pub fn run<A>(
+    args: impl IntoIterator<Item = A>,
+    out: &mut (dyn Write + Send),
+    err: &mut (dyn Write + Send),
+) -> ExitCode
+where
+    A: Into<OsString> + Clone,
+{
+    let mut console = Console::new(out, err);
+    let outcome = match Cli::try_parse_from(args) {
+        Ok(cli) => {
+            console.set_quiet(cli.common.quiet);
+            on_threads(cli.common.threads, || dispatch(cli.command, &mut console))
+        }
+        Err(usage) => Err(Failure::Usage(usage)),
+    };
+    match outcome {
+        Ok(()) => ExitCode::Done,
+        Err(failure) => console.report(&failure),
+    }
+}
+
+fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
+    match command {
+        Command::Split(args) => split::run(&args, console),
+        Command::Calibrate(args) => calibrate::run(&args, console),
+        Command::Tune(args) => tune::run(&args, console),
+        Command::Predict(args) => predict::run(&args, console),
+        Command::Evaluate(args) => evaluate::run(&args, console),
+        Command::Plan(args) => plan::run(&args, console),
+        Command::Inspect(args) => inspect::run(&args, console),
+        Command::Completions(args) => completions::run(&args, console),
+        Command::Man(args) => man::run(&args, console),
+    }
+}
+
+/// Runs `work` in a pool of its own, so that the caller's threads and their number are left alone.
+fn on_threads(threads: usize, work: impl FnOnce() -> Result<(), Failure> + Send) -> Result<(), Failure> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::error)?;
+    pool.install(work)
+}

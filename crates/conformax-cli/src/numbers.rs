@@ -1,0 +1,78 @@
+//! How numbers look: rounded for people, whole for machines.
+
+/// A number with four significant decimals below ten and fewer above, ∞ as a sign.
+pub(crate) fn shown(value: f64) -> String {
+    if value == f64::INFINITY {
+        return "∞".to_owned();
+    }
+    let magnitude = value.abs();
+    match magnitude {
+        0.0 => "0".to_owned(),
+        _ if !(1e-4..1e7).contains(&magnitude) => format!("{value:.3e}"),
+        _ if magnitude < 10.0 => format!("{value:.4}"),
+        _ if magnitude < 1000.0 => format!("{value:.2}"),
+        _ => format!("{value:.0}"),
+    }
+}
+
+/// A share between 0 and 1, to `digits` decimals; rounding never makes it 0 or 1 where it is neither.
+pub(crate) fn share(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    let rounded = text.parse::<f64>().unwrap_or(value);
+    if (rounded == 1.0 && value < 1.0) || (rounded == 0.0 && value > 0.0) {
+        return format!("{value}");
+    }
+    text
+}
+
+/// `0.881 to 0.918`.
+pub(crate) fn range((low, high): (f64, f64)) -> String {
+    format!("{low:.3} to {high:.3}")
+}
+
+/// An absent number is a dash.
+pub(crate) fn or_dash(text: Option<String>) -> String {
+    text.unwrap_or_else(|| "–".to_owned())
+}
+
+/// `12,345`: long counts are read in groups of three.
+pub(crate) fn count(value: u64) -> String {
+    let digits = value.to_string();
+    let mut grouped = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `1 row`, `2 rows`.
+pub(crate) fn rows(value: u64) -> String {
+    format!("{} row{}", count(value), if value == 1 { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounding_never_claims_certainty() {
+        assert_eq!(share(0.99999, 3), "0.99999");
+        assert_eq!(share(1.0, 3), "1.000");
+        assert_eq!(share(0.00001, 3), "0.00001");
+        assert_eq!(share(0.9, 3), "0.900");
+    }
+
+    #[test]
+    fn counts_are_grouped_from_the_right() {
+        assert_eq!([7, 123, 1234, 1_234_567].map(count), ["7", "123", "1,234", "1,234,567"]);
+    }
+
+    #[test]
+    fn every_size_of_number_is_readable() {
+        assert_eq!([0.0, 0.5, 12.345, 4321.5].map(shown), ["0", "0.5000", "12.35", "4322"]);
+        assert_eq!([f64::INFINITY, 1e-9].map(shown), ["∞", "1.000e-9"]);
+    }
+}

@@ -1,0 +1,137 @@
+//! `conformax split`: rows that calibrate and rows that test, apart for good.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use conformax::{split, split_stratified};
+use conformax_io::{ArrayShape, Block, LabelUse, NpzWriter, Output, Source};
+use serde::Serialize;
+
+use crate::args::{DataArgs, overwrite};
+use crate::blocks::{count_rows, for_each_block};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::json;
+use crate::numbers::count;
+use crate::table::{Align, table, text};
+
+/// Divide rows at random into files, one per fraction.
+///
+/// The same seed gives the same split everywhere.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  conformax split data.npz --fractions 0.4,0.6 -o cal.npz test.npz
+  conformax split --logits z.npy --labels y.npy --stratify --seed 7 -o cal.npz test.npz")]
+pub(crate) struct SplitArgs {
+    #[command(flatten)]
+    data: DataArgs,
+    /// How much goes into each file; must sum to 1.
+    #[arg(long, value_name = "F,F,…", value_delimiter = ',', default_values_t = [0.4, 0.6])]
+    fractions: Vec<f64>,
+    /// Divide the rows of each label in the same proportions.
+    #[arg(long)]
+    stratify: bool,
+    /// Seed of the split.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Files to write, one .npz per fraction.
+    #[arg(long, short, value_name = "FILE", num_args = 1.., required = true)]
+    output: Vec<PathBuf>,
+    /// Replace outputs where they exist.
+    #[arg(long)]
+    force: bool,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Serialize)]
+struct Part<'a> {
+    output: &'a Path,
+    rows: usize,
+}
+
+pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    check_outputs(args)?;
+    let labels = if args.stratify { LabelUse::Required } else { LabelUse::IfPresent };
+    let source = args.data.open(labels)?;
+    let (source, parts) = divide(args, source, console)?;
+    let mut writers = open_writers(args, &source, &parts)?;
+    for_each_block(source, "splitting", console, |block, _| {
+        for (writer, part) in writers.iter_mut().zip(&parts) {
+            writer.write(block, &rows_in(block, part))?;
+        }
+        Ok(())
+    })?;
+    writers.into_iter().try_for_each(NpzWriter::finish)?;
+    let parts: Vec<Part<'_>> =
+        args.output.iter().zip(&parts).map(|(output, part)| Part { output, rows: part.len() }).collect();
+    if args.json {
+        return json::print(&parts, console);
+    }
+    let mut table = table(&[("file", Align::Left), ("rows", Align::Right)]);
+    for part in parts {
+        table.add_row([part.output.display().to_string(), count(part.rows as u64)]);
+    }
+    Ok(console.out().write_all(text(&table).as_bytes())?)
+}
+
+fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
+    if args.output.len() != args.fractions.len() {
+        return Err(Failure::error(format!(
+            "there are {} fractions but {} outputs; name one .npz file per fraction",
+            args.fractions.len(),
+            args.output.len()
+        )));
+    }
+    if let Some(other) = args.output.iter().find(|path| path.extension().is_none_or(|end| end != "npz")) {
+        return Err(Failure::of_file(other, "parts are written as .npz; give the output such a name"));
+    }
+    let twice = (1..args.output.len()).find(|place| args.output[..*place].contains(&args.output[*place]));
+    if let Some(place) = twice {
+        return Err(Failure::of_file(&args.output[place], "is named as an output twice"));
+    }
+    // Dropped at once: whether they can be written is worth knowing before rows are counted.
+    for path in &args.output {
+        Output::create(path, overwrite(args.force))?;
+    }
+    Ok(())
+}
+
+/// Which rows go where, and the source at its first row again.
+fn divide(
+    args: &SplitArgs,
+    source: Source,
+    console: &mut Console<'_>,
+) -> Result<(Source, Vec<Vec<usize>>), Failure> {
+    if !args.stratify {
+        let (source, n) = count_rows(source, console)?;
+        let n = usize::try_from(n).map_err(Failure::error)?;
+        return Ok((source, split(n, &args.fractions, args.seed)?));
+    }
+    let mut labels = Vec::new();
+    let mut source = for_each_block(source, "reading labels", console, |block, _| {
+        labels.extend_from_slice(block.labels.as_deref().expect("labels were required of the source"));
+        Ok(())
+    })?;
+    source.rewind()?;
+    Ok((source, split_stratified(&labels, &args.fractions, args.seed)?))
+}
+
+fn open_writers(args: &SplitArgs, source: &Source, parts: &[Vec<usize>]) -> Result<Vec<NpzWriter>, Failure> {
+    let open = |(path, part): (&PathBuf, &Vec<usize>)| {
+        let (rows, classes) = (part.len() as u64, source.classes());
+        let shape = ArrayShape { rows, classes, dtype: source.dtype() };
+        Ok(NpzWriter::create(path, overwrite(args.force), shape, source.names().cloned())?)
+    };
+    args.output.iter().zip(parts).map(open).collect()
+}
+
+/// The rows of a part, ascending, that lie in a block, counted from the block's first.
+pub(crate) fn rows_in(block: &Block, part: &[usize]) -> Vec<usize> {
+    let first = block.first_row as usize;
+    let start = part.partition_point(|row| *row < first);
+    let inside = part[start..].iter().take_while(|row| **row < first + block.rows());
+    inside.map(|row| row - first).collect()
+}

@@ -1,0 +1,109 @@
+//! `calibrate`: what it prints, and that it is what the library computes.
+
+use conformax::{Alpha, Masked, Parameters, ScoreSpec, calibrate};
+use conformax_io::Model;
+
+use crate::folder::{Folder, Rows};
+
+#[test]
+fn prints_what_calibration_found() {
+    let folder = Folder::with_data();
+    insta::assert_snapshot!(
+        folder.run("calibrate cal.npz -o model.json --alpha 0.1 --confidence 0.95").seen()
+    );
+    insta::assert_snapshot!(folder.run("calibrate cal.npz -o b.json --score log-margin").seen());
+    insta::assert_snapshot!(folder.run("calibrate cal.npz -o c.json --score lac --json").seen());
+}
+
+#[test]
+fn thresholds_are_the_librarys_for_every_score() {
+    let (folder, rows) = (Folder::with_data(), Rows::new(200, 1));
+    for name in ["entmax", "sparsemax", "log_margin", "inv_prob", "aps", "raps", "saps", "top_k", "margin"] {
+        folder.run(&format!("calibrate cal.npz --force --score {name} --alpha 0.2 -o m.json")).ok();
+        let model = Model::read(&folder.file("m.json")).unwrap();
+        let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
+        let alpha = Alpha::new(0.2).unwrap();
+        let library = calibrate(spec, rows.as_logits(), &rows.labels, alpha).unwrap();
+        assert_eq!(model.levels, [library.level()], "{name}");
+        assert_eq!((model.score, model.masked, model.n), (spec, Masked::Allowed, 200));
+    }
+}
+
+#[test]
+fn parameters_seed_and_policy_reach_the_file() {
+    let folder = Folder::with_data();
+    folder
+        .run("calibrate cal.npz --score raps --lam-reg 0.1 --kreg 2 --seed 7 --masked never -o m.json")
+        .ok();
+    let model = Model::read(&folder.file("m.json")).unwrap();
+    assert_eq!(model.score.to_string(), "raps(lambda=0.1, k_reg=2)");
+    assert_eq!(model.score.draw(), Some(conformax::Draw::Seeded(7)));
+    assert_eq!(model.masked, Masked::Never);
+    folder.run("calibrate cal.npz --score aps --not-randomized -o plain.json").ok();
+    let model = Model::read(&folder.file("plain.json")).unwrap();
+    assert_eq!(model.score.draw(), Some(conformax::Draw::Zero));
+}
+
+#[test]
+fn too_few_rows_say_how_many_are_needed() {
+    let folder = Folder::empty();
+    folder.write("cal.npz", Rows::new(50, 1).npz());
+    let ran = folder.run("calibrate cal.npz --alpha 0.01 -o model.json").ok();
+    assert!(ran.out.contains('∞'), "{}", ran.out);
+    assert!(ran.err.contains("warning: 50 rows cannot reach alpha = 0.01"), "{}", ran.err);
+    assert!(ran.err.contains("at least 99 rows"), "{}", ran.err);
+}
+
+#[test]
+fn a_masked_true_label_is_an_error_where_masks_are_final() {
+    let folder = Folder::empty();
+    folder.write("cal.csv", "a,b,label\n1,0,a\n-inf,1,a\n");
+    folder.run("calibrate cal.csv -o allowed.json").ok();
+    let message = folder.run("calibrate cal.csv --masked never -o never.json").error();
+    assert!(message.contains("cal.csv") && message.contains("row 1"), "{message}");
+    assert_eq!(folder.names(), ["allowed.json", "cal.csv"]);
+}
+
+#[test]
+fn thresholds_alone_make_a_smaller_file_that_knows_its_limits() {
+    let folder = Folder::with_model();
+    folder.run("calibrate cal.npz --thresholds-only -o small.json").ok();
+    assert!(folder.read("small.json").len() < folder.read("model.json").len());
+    folder.run("predict small.json test.npz -o sets.csv").ok();
+    for words in ["--alpha 0.2", "--p-values", "--all-p-values"] {
+        let message = folder.run(&format!("predict small.json test.npz {words} -o other.csv")).error();
+        assert!(message.contains("small.json") && message.contains("calibrate again"), "{message}");
+    }
+}
+
+#[test]
+fn probabilities_and_their_logarithms_calibrate_alike() {
+    let folder = Folder::empty();
+    folder.write("p.csv", "a,b,c,label\n0.5,0.25,0.25,a\n0.125,0.875,0,b\n0.25,0.25,0.5,a\n");
+    let ln = |p: f64| p.ln();
+    let line = |p: [f64; 3], label: &str| format!("{},{},{},{label}\n", ln(p[0]), ln(p[1]), ln(p[2]));
+    let text = line([0.5, 0.25, 0.25], "a") + &line([0.125, 0.875, 0.0], "b") + &line([0.25, 0.25, 0.5], "a");
+    folder.write("l.csv", format!("a,b,c,label\n{text}"));
+    folder.run("calibrate p.csv --input probabilities --alpha 0.5 -o p.json").ok();
+    folder.run("calibrate l.csv --input log-probabilities --alpha 0.5 -o l.json").ok();
+    let threshold = |name: &str| Model::read(&folder.file(name)).unwrap().levels[0].threshold;
+    assert!((threshold("p.json") - threshold("l.json")).abs() < 1e-12);
+    let message = folder.run("calibrate l.csv --input probabilities -o bad.json").error();
+    assert!(message.contains("row 0, class 0") && message.contains("between 0 and 1"), "{message}");
+}
+
+#[test]
+fn a_threshold_of_zero_is_explained() {
+    let folder = Folder::empty();
+    let line = |row: usize| format!("{},0,a\n", row + 1);
+    folder.write("cal.csv", String::from("a,b,label\n") + &(0..40).map(line).collect::<String>());
+    let ran = folder.run("calibrate cal.csv -o model.json").ok();
+    insta::assert_snapshot!(ran.seen());
+    folder.write("new.csv", "a,b\n3,1\n2,2\n");
+    let ran = folder.run("predict model.json new.csv --probabilities").ok();
+    let wanted = concat!(
+        "{\"row\":0,\"labels\":[\"a\"],\"size\":1,\"probabilities\":[1.0]}\n",
+        "{\"row\":1,\"labels\":[\"a\",\"b\"],\"size\":2,\"probabilities\":[0.5,0.5]}\n"
+    );
+    assert_eq!(ran.out, wanted);
+}

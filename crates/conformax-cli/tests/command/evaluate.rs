@@ -1,0 +1,157 @@
+//! `evaluate`: figures, keys, the gate, and the refusal of rows the model has seen.
+
+use conformax::{Alpha, EntmaxScore, Strata, calibrate, evaluate};
+
+use crate::folder::{Folder, Rows};
+
+#[test]
+fn shows_every_metric_with_its_interval() {
+    let folder = Folder::with_model();
+    insta::assert_snapshot!(folder.run("evaluate model.json test.npz").seen());
+    insta::assert_snapshot!(folder.run("evaluate model.json test.npz --json").seen());
+}
+
+#[test]
+fn figures_are_the_librarys() {
+    let folder = Folder::with_model();
+    let (cal, test) = (Rows::new(200, 1), Rows::new(300, 2));
+    let json = folder.run("evaluate model.json test.npz --alpha 0.1,0.25 --json").ok().json();
+    assert_eq!(json.as_array().unwrap().len(), 2);
+    for (found, alpha) in json.as_array().unwrap().iter().zip([0.1, 0.25]) {
+        let alpha = Alpha::new(alpha).unwrap();
+        let model = calibrate(EntmaxScore::default(), cal.as_logits(), &cal.labels, alpha).unwrap();
+        let sets = model.predict(test.as_logits()).unwrap();
+        let wanted = evaluate(&sets, &test.labels, alpha, &Strata::default()).unwrap();
+        let law = model.level().law().interval_of_rows(0.95, 300);
+        assert_eq!(found["threshold"], model.level().threshold);
+        assert_eq!(found["coverage"], wanted.coverage);
+        assert_eq!(found["average_size"], wanted.average_size);
+        assert_eq!(found["sscv"], wanted.sscv);
+        assert_eq!(found["covgap"], wanted.covgap);
+        assert_eq!(found["strata"], serde_json::to_value(&wanted.strata).unwrap());
+        assert_eq!(found["coverage_interval"], serde_json::json!([law.0, law.1]));
+    }
+}
+
+#[test]
+fn rows_the_model_has_seen_are_refused() {
+    let folder = Folder::with_model();
+    let mut mixed = Rows::new(300, 2);
+    let cal = Rows::new(200, 1);
+    mixed.logits.extend(&cal.logits[..crate::folder::CLASSES * 3]);
+    mixed.labels.extend(&cal.labels[..3]);
+    folder.write("mixed.npz", mixed.npz());
+    let message = folder.run("evaluate model.json mixed.npz").error();
+    assert!(
+        message.contains("mixed.npz: 3 of 303 rows calibrated or tuned this model, row 300 first"),
+        "{message}"
+    );
+    assert!(message.contains("--allow-seen"), "{message}");
+    let ran = folder.run("evaluate model.json mixed.npz --allow-seen").ok();
+    assert!(ran.err.contains("warning: mixed.npz: 3 of 303 rows"), "{}", ran.err);
+}
+
+#[test]
+fn seen_rows_are_known_in_any_format() {
+    let folder = Folder::with_model();
+    let cal = Rows::new(200, 1);
+    let mut text = String::from("0,1,2,3,4,5,label\n");
+    for (row, label) in cal.logits.chunks(6).zip(&cal.labels) {
+        let cells: Vec<String> = row.iter().map(|value| f64::from(*value).to_string()).collect();
+        text += &format!("{},{label}\n", cells.join(","));
+    }
+    folder.write("again.csv", text);
+    let message = folder.run("evaluate model.json again.csv").error();
+    assert!(message.contains("200 of 200 rows"), "{message}");
+}
+
+#[test]
+fn the_gate_says_no_where_coverage_is_too_low_to_be_chance() {
+    let folder = Folder::with_model();
+    let ran = folder.run("evaluate model.json test.npz --expect-coverage");
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""));
+    let mut shifted = Rows::new(300, 2);
+    shifted.labels.iter_mut().step_by(3).for_each(|label| *label = (*label + 1) % 6);
+    folder.write("shifted.npz", shifted.npz());
+    let ran = folder.run("evaluate model.json shifted.npz --expect-coverage");
+    insta::assert_snapshot!(ran.seen());
+    assert_eq!(ran.code, 1);
+    assert_eq!(folder.run("evaluate model.json shifted.npz").code, 0);
+}
+
+#[test]
+fn the_gate_follows_the_law_to_the_row() {
+    // One class is always right by far, the other wrong by a gap that is or is not within the threshold.
+    let folder = Folder::empty();
+    let line = |gap: f64| format!("0,{gap},a\n");
+    let mut cal = String::from("a,b,label\n");
+    (0..200).for_each(|row| cal += &line((row + 1) as f64 / 100.0));
+    folder.write("cal.csv", cal);
+    folder.run("calibrate cal.csv --score log_margin -o model.json").ok();
+    let level = conformax::CoverageLaw::at_level(200, Alpha::new(0.1).unwrap());
+    let least = level.quantile_of_count(0.001, 100) as usize;
+    for (covered, code) in [(least, 0), (least - 1, 1)] {
+        let mut test = String::from("a,b,label\n");
+        let gap = |row: usize| if row < covered { 0.001 } else { 9.0 };
+        (0..100).for_each(|row| test += &line(gap(row) + row as f64 * 1e-6));
+        folder.write("test.csv", test);
+        let ran = folder.run("evaluate model.json test.csv --expect-coverage");
+        assert_eq!(ran.code, code, "{}{}", ran.out, ran.err);
+    }
+    let mut test = String::from("a,b,label\n");
+    (0..1000).for_each(|row| test += &line(0.001 + row as f64 * 1e-6));
+    folder.write("test.csv", test);
+    let ran = folder.run("evaluate model.json test.csv --expect-coverage").ok();
+    assert!(ran.err.contains("warning: coverage") && ran.err.contains("is above"), "{}", ran.err);
+}
+
+#[test]
+fn a_threshold_of_zero_or_without_end_is_not_warned_about() {
+    let folder = Folder::empty();
+    let rows = |from: usize| -> String {
+        let line = |row: usize| format!("{},0,a\n", row + 1);
+        String::from("a,b,label\n") + &(from..from + 400).map(line).collect::<String>()
+    };
+    folder.write("cal.csv", rows(0));
+    folder.write("test.csv", rows(1000));
+    folder.run("calibrate cal.csv --alpha 0.1,0.001 -o model.json").ok();
+    let ran = folder.run("evaluate model.json test.csv --expect-coverage").ok();
+    assert!(!ran.err.contains("is above"), "{}", ran.err);
+    assert!(ran.out.contains("∞"), "{}", ran.out);
+    let json = folder.run("evaluate model.json test.csv --alpha 0.001 --json").ok().json();
+    assert_eq!(json["threshold"], "inf");
+}
+
+#[test]
+fn levels_are_asked_of_the_scores() {
+    let folder = Folder::with_model();
+    let json = folder.run("evaluate model.json test.npz --confidence 0.5 --json").ok().json();
+    assert_eq!(json["alpha"], 0.5);
+}
+
+#[test]
+fn sets_that_would_be_empty_are_filled_on_request() {
+    let folder = Folder::with_data();
+    folder.run("calibrate cal.npz --score lac --alpha 0.6 -o model.json").ok();
+    let plain = folder.run("evaluate model.json test.npz --json").ok().json();
+    let filled = folder.run("evaluate model.json test.npz --non-empty --json").ok().json();
+    assert!(plain["empty_ratio"].as_f64().unwrap() > 0.0);
+    assert_eq!(filled["empty_ratio"], 0.0);
+    assert!(filled["coverage"].as_f64() > plain["coverage"].as_f64());
+}
+
+/// The paper's way of tuning leans on the rows that calibrate, so no law holds and no interval is printed.
+#[test]
+fn no_law_is_claimed_where_none_holds() {
+    let folder = Folder::with_data();
+    folder.run("tune cal.npz -o model.json").ok();
+    let text = folder.text("model.json");
+    assert!(text.contains("\"method\": \"valid\""));
+    folder.write("paper.json", text.replace("\"method\": \"valid\"", "\"method\": \"paper\""));
+    let json = folder.run("evaluate paper.json test.npz --json").ok().json();
+    assert_eq!(json["coverage_interval"], serde_json::Value::Null);
+    let json = folder.run("inspect paper.json --json").ok().json();
+    assert_eq!(json["levels"][0]["coverage_interval"], serde_json::Value::Null);
+    let message = folder.run("evaluate paper.json test.npz --expect-coverage").error();
+    assert!(message.contains("paper.json") && message.contains("tune again"), "{message}");
+}

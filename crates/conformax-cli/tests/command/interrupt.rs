@@ -1,0 +1,60 @@
+//! Ctrl-C: the work stops and nothing half-written stays.
+#![cfg(unix)]
+
+use std::io::Write;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::folder::Folder;
+
+/// Starts a run that waits for more on standard input, and waits until its temporary file is there.
+fn started(folder: &Folder, words: &str) -> (Child, std::process::ChildStdin) {
+    let before = folder.names().len();
+    let mut child = folder.command(words).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"logits\":[0,1,2,3,4,5],\"label\":1}\n").unwrap();
+    let patience = Instant::now();
+    while folder.names().len() == before {
+        assert!(patience.elapsed() < Duration::from_secs(60), "the run never opened its output");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    (child, stdin)
+}
+
+fn stop(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn leaves_no_half_written_file() {
+    let folder = Folder::with_model();
+    let before = folder.names();
+    for (words, signal) in [
+        ("predict model.json - -o sets.parquet", "-INT"),
+        ("predict model.json - -o sets.csv", "-TERM"),
+        ("calibrate - -o other.json", "-INT"),
+    ] {
+        let (child, stdin) = started(&folder, words);
+        stop(&child, signal);
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}: {err}");
+        assert!(err.contains("interrupted; no output was written"), "{err}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+}
+
+#[test]
+fn what_a_killed_run_leaves_the_next_one_removes() {
+    let folder = Folder::with_model();
+    let before = folder.names();
+    let (mut child, stdin) = started(&folder, "predict model.json - -o sets.csv");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(stdin);
+    assert_eq!(folder.names().len(), before.len() + 1);
+    folder.run("predict model.json test.npz -o sets.csv").ok();
+    assert_eq!(folder.names(), ["cal.npz", "model.json", "sets.csv", "test.npz"]);
+}

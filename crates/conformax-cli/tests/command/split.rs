@@ -1,0 +1,75 @@
+//! `split`: every row goes somewhere, where the library says.
+
+use conformax_io::{Block, Data, Source, SourceOptions, Values};
+
+use crate::folder::{CLASSES, Folder, Rows};
+use crate::written::{Sample, Write};
+
+fn read(folder: &Folder, name: &str) -> Rows {
+    let mut source = Source::open(&Data::Files(vec![folder.file(name)]), &SourceOptions::default()).unwrap();
+    let (mut rows, mut block) = (Rows { logits: Vec::new(), labels: Vec::new() }, Block::default());
+    while source.read(&mut block).unwrap() {
+        let Values::F32(logits) = &block.logits else { panic!("the type changed") };
+        rows.logits.extend(logits);
+        rows.labels.extend(block.labels.as_ref().unwrap());
+    }
+    rows
+}
+
+#[test]
+fn rows_go_where_the_library_says() {
+    let (folder, rows) = (Folder::empty(), Rows::new(101, 3));
+    folder.write("data.npz", rows.npz());
+    let ran = folder.run("split data.npz --fractions 0.4,0.6 --seed 5 -o cal.npz test.npz").ok();
+    insta::assert_snapshot!(ran.seen());
+    let (cal, test) = Folder::halves(&rows, 5);
+    for (name, wanted) in [("cal.npz", cal), ("test.npz", test)] {
+        let found = read(&folder, name);
+        assert_eq!((found.logits, found.labels), (wanted.logits, wanted.labels));
+    }
+}
+
+#[test]
+fn stratified_parts_keep_the_proportions() {
+    let (folder, rows) = (Folder::empty(), Rows::new(300, 4));
+    folder.write("data.npz", rows.npz());
+    let ran = folder.run("split data.npz --stratify --fractions 0.5,0.5 -o a.npz b.npz --json").ok();
+    assert_eq!(ran.json()[0]["rows"], 150);
+    let (a, b) = (read(&folder, "a.npz"), read(&folder, "b.npz"));
+    for class in 0..CLASSES as u32 {
+        let count = |rows: &Rows| rows.labels.iter().filter(|label| **label == class).count();
+        assert!(count(&a).abs_diff(count(&b)) <= 2, "class {class}");
+    }
+}
+
+#[test]
+fn counts_first_where_the_file_does_not_say_and_keeps_names() {
+    let (folder, sample) = (Folder::empty(), Sample::new(30, 7));
+    Write::Csv.write(&sample, folder.path());
+    folder.run("split z.csv --fractions 0.5,0.2,0.3 -o a.npz b.npz c.npz").ok();
+    for (name, rows) in [("a.npz", 15), ("b.npz", 6), ("c.npz", 9)] {
+        let source = Source::open(&Data::Files(vec![folder.file(name)]), &SourceOptions::default()).unwrap();
+        assert_eq!(source.rows(), Some(rows));
+        assert_eq!(source.names().unwrap().as_slice(), sample.names);
+    }
+}
+
+#[test]
+fn refuses_what_cannot_be_written() {
+    let folder = Folder::with_data();
+    let cases = [
+        ("-o a.npz", "2 fractions but 1 outputs"),
+        ("-o a.npz b.csv", "b.csv: parts are written as .npz"),
+        ("-o a.npz a.npz", "named as an output twice"),
+        ("-o a.npz cal.npz", "exists already"),
+        ("--fractions 0.4,0.7 -o a.npz b.npz", "sum to 1"),
+        ("-o a.npz nowhere/b.npz", "nowhere/b.npz"),
+    ];
+    for (words, wanted) in cases {
+        let message = folder.run(&format!("split test.npz {words}")).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+        assert_eq!(folder.names(), ["cal.npz", "test.npz"], "{words}");
+    }
+    let message = folder.run_with("split - -o a.npz b.npz", b"a,b,label\n1,2,a\n").error();
+    assert!(message.contains("a pipe can be read once only"), "{message}");
+}
