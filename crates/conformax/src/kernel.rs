@@ -13,8 +13,10 @@ mod row_max;
 mod shortlist;
 
 pub use element::Element;
+pub(crate) use element::Wide;
 pub(crate) use exp_sum::exp_sum;
-pub(crate) use gaps::{Order, gap_norm};
+pub(crate) use gaps::{Order, gap_norm, keep_lanes};
+pub(crate) use isa::{Isa, Kernel};
 pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{shortlist, shortlist_band};
 
