@@ -1,0 +1,158 @@
+//! `Scale` and `Axis`: where a value lies on the paper, and which values are written beside it.
+
+/// How values spread along an axis.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    Even,
+    /// Equal ratios take equal lengths.
+    Ratio,
+}
+
+/// From values to coordinates; the values may run backwards.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale {
+    pub(crate) values: (f64, f64),
+    pub(crate) place: (f64, f64),
+    pub(crate) spacing: Spacing,
+}
+
+impl Scale {
+    pub(crate) fn at(&self, value: f64) -> f64 {
+        let (from, to) = self.values;
+        let share = match self.spacing {
+            Spacing::Even => (value - from) / (to - from),
+            Spacing::Ratio => (value / from).ln() / (to / from).ln(),
+        };
+        self.place.0 + share * (self.place.1 - self.place.0)
+    }
+}
+
+/// What an axis shows, before it has a place.
+#[derive(Clone, Debug)]
+pub(crate) struct Axis {
+    pub(crate) label: String,
+    pub(crate) values: (f64, f64),
+    pub(crate) spacing: Spacing,
+    pub(crate) ticks: Vec<(f64, String)>,
+}
+
+impl Axis {
+    /// Evenly spaced round ticks from `low` to `high`, which widen to the next tick.
+    pub(crate) fn even(label: &str, low: f64, high: f64) -> Self {
+        let step = round_step((high - low) / 4.0);
+        let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+        let digits = decimals(step);
+        let ticks: Vec<_> =
+            (first..=last).map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step))).collect();
+        let values = (first as f64 * step, last as f64 * step);
+        Self { label: label.to_owned(), values, spacing: Spacing::Even, ticks }
+    }
+
+    /// Ticks at 1, 2 and 5 times powers of ten.
+    pub(crate) fn ratio(label: &str, low: f64, high: f64) -> Self {
+        let (low, high) = (low / 1.06, high * 1.06);
+        let mut ticks = Vec::new();
+        for exponent in -6..=9 {
+            for digit in [1.0, 2.0, 5.0] {
+                let value = digit * 10f64.powi(exponent);
+                if value >= low && value <= high {
+                    ticks.push((value, plain(value)));
+                }
+            }
+        }
+        // A narrow range holds too few of those: it gets its quarters too.
+        if ticks.len() < 3 {
+            return Self { spacing: Spacing::Ratio, ..Self::even(label, low, high) };
+        }
+        Self { label: label.to_owned(), values: (low, high), spacing: Spacing::Ratio, ticks }
+    }
+
+    /// Average sizes: by ratio where the largest is several times the smallest, evenly otherwise.
+    pub(crate) fn sizes(label: &str, low: f64, high: f64) -> Self {
+        if high > 6.0 * low && low > 0.0 {
+            Self::ratio(&format!("{label} (log scale)"), low, high)
+        } else {
+            Self::even(label, low, high)
+        }
+    }
+
+    /// Levels from the largest to the smallest, so that confidence grows to the right.
+    pub(crate) fn levels(levels: &[f64]) -> Self {
+        let high = levels.iter().copied().fold(f64::MIN, f64::max);
+        let low = levels.iter().copied().fold(f64::MAX, f64::min);
+        let low = if low < high { low } else { high / 2.0 };
+        let mut ticks: Vec<(f64, String)> = Vec::new();
+        let mut by_roundness: Vec<f64> = levels.to_vec();
+        by_roundness.sort_by_key(|&alpha| (!(alpha == high || alpha == low), !is_multiple(alpha, 0.05)));
+        for alpha in by_roundness {
+            if ticks.iter().all(|(kept, _)| (kept - alpha).abs() >= (high - low) * 0.2) {
+                ticks.push((alpha, crate::number::level(alpha)));
+            }
+        }
+        Self {
+            label: "α  (confidence grows →)".to_owned(),
+            values: (high, low),
+            spacing: Spacing::Even,
+            ticks,
+        }
+    }
+}
+
+fn is_multiple(value: f64, of: f64) -> bool {
+    ((value / of).round() * of - value).abs() < 1e-9
+}
+
+/// The smallest of 1, 2, 2.5, 5 times a power of ten that is at least `step`.
+fn round_step(step: f64) -> f64 {
+    let step = if step > 0.0 && step.is_finite() { step } else { 1.0 };
+    let power = 10f64.powf(step.log10().floor());
+    let steps = [1.0, 2.0, 2.5, 5.0, 10.0];
+    let times = steps.into_iter().find(|times| times * power >= step * (1.0 - 1e-9)).unwrap_or(10.0);
+    times * power
+}
+
+/// Digits after the point that tell multiples of `step` apart.
+fn decimals(step: f64) -> usize {
+    (0..8).find(|&digits| is_multiple(step, 10f64.powi(-digits))).unwrap_or(8) as usize
+}
+
+fn plain(value: f64) -> String {
+    format!("{value:.*}", decimals(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(axis: &Axis) -> Vec<&str> {
+        axis.ticks.iter().map(|(_, text)| text.as_str()).collect()
+    }
+
+    #[test]
+    fn widens_to_round_ticks() {
+        let axis = Axis::even("size", 0.93, 1.52);
+        assert_eq!(written(&axis), ["0.8", "1.0", "1.2", "1.4", "1.6"]);
+        assert_eq!(axis.values, (0.8, 1.6));
+    }
+
+    #[test]
+    fn ticks_ratios_at_one_two_five() {
+        assert_eq!(written(&Axis::ratio("size", 0.9, 40.0)), ["1", "2", "5", "10", "20"]);
+    }
+
+    #[test]
+    fn labels_levels_that_have_room_and_prefers_round_ones() {
+        let levels: Vec<f64> = (1..=10).map(|i| f64::from(i) / 100.0).collect();
+        let axis = Axis::levels(&levels);
+        assert_eq!(axis.values, (0.1, 0.01));
+        let mut labels = written(&axis);
+        labels.sort_unstable();
+        assert_eq!(labels, ["0.01", "0.03", "0.05", "0.07", "0.10"]);
+    }
+
+    #[test]
+    fn puts_the_ends_at_the_ends() {
+        let scale = Scale { values: (1.0, 100.0), place: (200.0, 0.0), spacing: Spacing::Ratio };
+        assert_eq!([scale.at(1.0), scale.at(10.0), scale.at(100.0)], [200.0, 100.0, 0.0]);
+    }
+}

@@ -1,0 +1,98 @@
+//! Results of a study in, a report out: a page, figures and tables, as bytes.
+//!
+//! ```
+//! use conformax_report::{Options, render};
+//! use conformax_study::Results;
+//!
+//! let files = render(&Results::default(), &Options::default());
+//! assert!(files.iter().any(|file| file.path == "report/index.html"));
+//! ```
+//!
+//! Nothing here reads logits or judges anything: every number shown is one of the study's records, or their mean, spread
+//! or sum. The page works from disk and without a network, in the light and in the dark, on a phone and on paper.
+//!
+//! # Features
+//! - `png`: [`Options::png`], figures as PNG beside the SVG.
+
+mod axis;
+mod figure;
+mod findings;
+mod number;
+mod page;
+mod plot;
+#[cfg(feature = "png")]
+mod png;
+mod style;
+mod svg;
+mod table;
+mod view;
+
+use conformax_study::Results;
+
+use crate::table::{Table, Tables};
+use crate::view::View;
+
+/// What to write besides the page, the SVG figures and the tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Figures as PNG too, at two pixels per unit.
+    #[cfg(feature = "png")]
+    pub png: bool,
+}
+
+/// A file of the report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Where it goes, with forward slashes, under the folder of the study's output.
+    pub path: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+}
+
+/// Everything a reader sees: `report/index.html`, `figures/*.svg` with the numbers behind each as `figures/*.csv`, and
+/// `tables/*.md`, `*.csv` and `*.tex`.
+pub fn render(results: &Results, options: &Options) -> Vec<File> {
+    let view = View::new(results);
+    let figures = figure::all(&view);
+    let tables = Tables::new(&view);
+    let mut files = vec![text("report/index.html".to_owned(), page::html(&view, &figures, &tables))];
+    for figure in &figures {
+        let name = figure.file_name();
+        files.push(text(format!("figures/{name}.svg"), figure.svg()));
+        files.push(text(format!("figures/{name}.csv"), figure.data.csv()));
+    }
+    files.extend(pngs(&figures, options));
+    files.extend(tables.files().flat_map(table_files));
+    files
+}
+
+#[cfg(feature = "png")]
+fn pngs(figures: &[figure::Figure], options: &Options) -> Vec<File> {
+    if !options.png {
+        return Vec::new();
+    }
+    let painter = png::Painter::new();
+    let paint = |figure: &figure::Figure| File {
+        path: format!("figures/{}.png", figure.file_name()),
+        bytes: painter.paint(&figure.svg()),
+    };
+    figures.iter().map(paint).collect()
+}
+
+#[cfg(not(feature = "png"))]
+fn pngs(_: &[figure::Figure], _: &Options) -> Vec<File> {
+    Vec::new()
+}
+
+fn table_files(table: &Table) -> [File; 3] {
+    let path = |ending: &str| format!("tables/{}.{ending}", table.slug);
+    [
+        text(path("md"), table.markdown()),
+        text(path("csv"), table.csv()),
+        text(path("tex"), table.latex()),
+    ]
+}
+
+fn text(path: String, content: String) -> File {
+    File { path, bytes: content.into_bytes() }
+}

@@ -1,0 +1,322 @@
+//! `index.html`: one page that carries its style, script, drawings and numbers inside.
+
+use std::collections::BTreeMap;
+
+use conformax_study::{Claim, Verdict};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Value, context};
+use serde::Serialize;
+
+use crate::figure::{Figure, swatch};
+use crate::number;
+use crate::svg::Element;
+use crate::table::{METRICS, Metric, Table, Tables, verdict};
+use crate::view::{Cell, View};
+use crate::{findings, style};
+
+const TEMPLATE: &str = include_str!("../templates/page.html");
+const STYLE: &str = include_str!("../templates/page.css");
+const SCRIPT: &str = include_str!("../templates/page.js");
+
+/// The whole page.
+pub(crate) fn html(view: &View<'_>, figures: &[Figure], tables: &Tables) -> String {
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
+    environment.set_syntax(syntax.expect("the usual delimiters do not clash"));
+    environment.add_template("page", TEMPLATE).expect("the built-in template is well-formed");
+    let page = environment.get_template("page").expect("it was added above");
+    page.render(content(view, figures, tables)).expect("the template names only what is given to it")
+}
+
+fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
+    let results = view.results;
+    let printed: Vec<String> =
+        view.printed_levels().iter().map(|&level| number::level(results.levels[level])).collect();
+    let chosen = view.printed_levels().first().copied().unwrap_or(0);
+    context! {
+        css => Value::from_safe_string(STYLE.to_owned()),
+        js => Value::from_safe_string(SCRIPT.to_owned()),
+        colours => colours(),
+        numbers => Value::from_safe_string(numbers(view)),
+        study => results.study.as_str(),
+        lede => lede(view),
+        verdicts => verdict_counts(&results.claims),
+        findings_splits => findings::splits(view),
+        benchmarks => benchmarks(view, chosen),
+        absent => Value::from(Serde(&results.absent)),
+        procedures => procedures(view),
+        levels => levels(view),
+        chosen => results.levels.get(chosen).map(|&alpha| number::level(alpha)),
+        metrics => METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>(),
+        figures => figures.iter().map(|figure| (figure.number.to_string(), shown_figure(figure))).collect::<BTreeMap<_, _>>(),
+        coverage => shown_table(&tables.coverage),
+        accuracy => shown_table(&tables.accuracy),
+        tuning => shown_table(&only_levels(&tables.tuning, &printed)),
+        has_tuning => !results.tuning.is_empty(),
+        strata => strata(tables),
+        printed_levels => printed,
+        claims => results.claims.iter().map(|claim| shown_claim(view, claim)).collect::<Vec<_>>(),
+        claim_splits => results.provenance.claim_splits,
+        provenance => provenance(view),
+    }
+}
+
+/// What a map of the template is made from.
+fn lede(view: &View<'_>) -> String {
+    let results = view.results;
+    let few = |n: usize, one: &str, more: &str| format!("{} {}", number::word(n), if n == 1 { one } else { more });
+    let splits = results.provenance.splits as usize;
+    let text = format!(
+        "{} on {} at {}, over {}: {} measurements.",
+        few(results.procedures.len(), "procedure", "procedures"),
+        few(results.benchmarks.len(), "benchmark", "benchmarks"),
+        few(results.levels.len(), "level", "levels"),
+        few(splits, "random split", "random splits"),
+        number::count(results.records.len() as u64)
+    );
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+fn verdict_counts(claims: &[Claim]) -> Value {
+    let count = |wanted| claims.iter().filter(|claim| claim.verdict == wanted).count();
+    context! {
+        all => claims.len(),
+        reproduced => count(Verdict::Reproduced),
+        not_reproduced => count(Verdict::NotReproduced),
+        undecided => count(Verdict::Undecided),
+    }
+}
+
+/// Rules that give each series its colour by day and by night.
+fn colours() -> Value {
+    let list = |pick: fn(&(String, &'static str, &'static str)) -> &'static str| {
+        style::palette().map(|entry| format!("--{}:{};", entry.0, pick(&entry))).collect::<String>()
+    };
+    let mut rules = String::new();
+    for (class, ..) in style::palette() {
+        rules.push_str(&format!(".{class}{{--c:var(--{class})}}"));
+    }
+    context! {
+        light => Value::from_safe_string(list(|(_, light, _)| light)),
+        dark => Value::from_safe_string(list(|(_, _, dark)| dark)),
+        rules => Value::from_safe_string(rules),
+    }
+}
+
+#[derive(Serialize)]
+struct Number {
+    mean: Option<f64>,
+    text: String,
+    spread: String,
+}
+
+fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
+    match view.spread_of(cell, metric.read) {
+        None => Number { mean: None, text: "–".to_owned(), spread: String::new() },
+        Some(spread) => Number {
+            mean: Some(spread.mean),
+            text: (metric.print)(spread.mean),
+            spread: if spread.splits > 1 { format!("± {}", (metric.print)(spread.deviation)) } else { String::new() },
+        },
+    }
+}
+
+/// The numbers of the table that follows the chosen level, as JSON: `[benchmark][level][procedure][metric]`.
+fn numbers(view: &View<'_>) -> String {
+    let of_cell = |benchmark, level, procedure| -> Vec<Number> {
+        METRICS.iter().map(|metric| shown_number(view, Cell { benchmark, procedure, level }, *metric)).collect()
+    };
+    let numbers: Vec<Vec<Vec<Vec<Number>>>> = view
+        .benchmarks()
+        .map(|(benchmark, _)| {
+            let of_level = |(level, _)| view.procedures().map(|(p, _)| of_cell(benchmark, level, p)).collect();
+            view.levels().map(of_level).collect()
+        })
+        .collect();
+    let keys: Vec<&str> = METRICS.iter().map(|metric| metric.key).collect();
+    let all = serde_json::json!({
+        "benchmarks": view.benchmarks().map(|(_, summary)| &summary.name).collect::<Vec<_>>(),
+        "levels": view.levels().map(|(_, alpha)| number::level(alpha)).collect::<Vec<_>>(),
+        "procedures": view.results.procedures,
+        "metrics": keys,
+        "numbers": numbers,
+    });
+    // Inside a script element only the end tag could end it early.
+    all.to_string().replace("</", "<\\/")
+}
+
+fn procedures(view: &View<'_>) -> Vec<Value> {
+    let shown = |style: &style::Style| {
+        let mut svg = String::new();
+        Element::new("svg")
+            .set("viewBox", "0 0 26 10")
+            .set("class", "swatch")
+            .set("aria-hidden", "true")
+            .with(swatch(style, 0.0, 5.0))
+            .write(&mut svg);
+        context! { name => style.name.as_str(), swatch => Value::from_safe_string(svg) }
+    };
+    view.styles.iter().map(shown).collect()
+}
+
+/// Levels from the loosest, as the slider runs.
+fn levels(view: &View<'_>) -> Vec<String> {
+    let mut levels = view.results.levels.clone();
+    levels.sort_by(|a, b| b.total_cmp(a));
+    levels.into_iter().map(number::level).collect()
+}
+
+fn benchmarks(view: &View<'_>, chosen: usize) -> Vec<Value> {
+    view.benchmarks()
+        .map(|(benchmark, summary)| {
+            let glance: Vec<Value> = view
+                .procedures()
+                .map(|(procedure, name)| {
+                    let cell = Cell { benchmark, procedure, level: chosen };
+                    let numbers: Vec<Number> =
+                        METRICS.iter().map(|metric| shown_number(view, cell, *metric)).collect();
+                    context! { name, numbers => Value::from(Serde(numbers)) }
+                })
+                .collect();
+            context! {
+                name => summary.name.as_str(),
+                title => summary.title.as_str(),
+                about => format!(
+                    "{} rows, {} classes, accuracy {}",
+                    number::count(summary.rows),
+                    number::count(summary.classes),
+                    number::share(summary.accuracy)
+                ),
+                findings => Value::from(Serde(findings::of_benchmark(view, benchmark, summary))),
+                glance,
+            }
+        })
+        .collect()
+}
+
+fn shown_figure(figure: &Figure) -> Value {
+    let panels: Vec<Value> = figure
+        .panels
+        .iter()
+        .map(|panel| {
+            context! {
+                title => panel.title.as_str(),
+                benchmark => panel.benchmark.as_deref(),
+                svg => Value::from_safe_string(panel.inline()),
+            }
+        })
+        .collect();
+    context! {
+        number => figure.number,
+        slug => figure.slug,
+        title => figure.title.as_str(),
+        caption => figure.caption.as_str(),
+        columns => figure.columns.min(figure.panels.len()),
+        panels,
+        data => Value::from_safe_string(figure.data.html()),
+        file => format!("../figures/{}", figure.file_name()),
+    }
+}
+
+fn shown_table(table: &Table) -> Value {
+    context! {
+        title => table.title.as_str(),
+        notes => table.notes.clone(),
+        html => Value::from_safe_string(table.html()),
+        file => format!("../tables/{}", table.slug),
+    }
+}
+
+/// The rows of the printed levels; the files have all.
+fn only_levels(table: &Table, levels: &[String]) -> Table {
+    let mut kept = table.clone();
+    kept.rows.retain(|row| row.alpha.as_ref().is_none_or(|alpha| levels.contains(alpha)));
+    kept
+}
+
+fn strata(tables: &Tables) -> Vec<Value> {
+    tables
+        .strata
+        .iter()
+        .map(|of| {
+            let numbers: Vec<String> = of.numbers.iter().map(u32::to_string).collect();
+            let label = match numbers.as_slice() {
+                [] => "Not in the paper".to_owned(),
+                [one] => format!("Table {one}"),
+                more => format!("Tables {}", number::listed(more)),
+            };
+            let levels: Vec<Value> = of
+                .levels
+                .iter()
+                .map(|(alpha, table)| context! { alpha => alpha.as_str(), table => shown_table(table) })
+                .collect();
+            context! { name => of.name.as_str(), title => of.title.as_str(), label, levels }
+        })
+        .collect()
+}
+
+fn shown_claim(view: &View<'_>, claim: &Claim) -> Value {
+    let evidence: Vec<Value> = claim
+        .evidence
+        .iter()
+        .map(|evidence| {
+            let found = view.results.benchmarks.iter().find(|summary| summary.name == evidence.benchmark);
+            context! {
+                benchmark => found.map_or(evidence.benchmark.as_str(), |summary| summary.title.as_str()),
+                alpha => number::level(evidence.alpha),
+                quantity => evidence.quantity.as_str(),
+                first => format!("{:.4}", evidence.first),
+                second => format!("{:.4}", evidence.second),
+                difference => format!(
+                    "{} ± {:.4}",
+                    number::signed(evidence.difference.mean, 4),
+                    evidence.difference.standard_error
+                ),
+                verdict => verdict(evidence.verdict),
+            }
+        })
+        .collect();
+    context! {
+        id => claim.id.as_str(),
+        sentence => claim.sentence.as_str(),
+        place => claim.place.as_str(),
+        rule => claim.rule.as_str(),
+        found => claim.found.as_str(),
+        verdict => verdict(claim.verdict),
+        class => verdict(claim.verdict).replace(' ', "-"),
+        evidence,
+    }
+}
+
+fn provenance(view: &View<'_>) -> Value {
+    let p = &view.results.provenance;
+    let facts = [
+        ("Software", format!("conformax {}", p.version)),
+        ("Arithmetic", format!("version {}", p.arithmetic_version)),
+        ("Randomised scores", p.draw_scheme.clone()),
+        ("Seed", format!("{} (split i uses seed + i)", p.seed)),
+        ("Splits", format!("{} in tables and figures, {} behind claims", p.splits, number::count(p.claim_splits))),
+        ("Machine", format!("{}, {} threads", p.machine, p.threads)),
+        ("Duration", format!("{:.1} s", p.duration_seconds)),
+    ];
+    let benchmarks: Vec<Value> = view
+        .benchmarks()
+        .map(|(_, summary)| {
+            context! {
+                title => summary.title.as_str(),
+                rows => number::count(summary.rows),
+                classes => number::count(summary.classes),
+                dtype => summary.dtype.as_str(),
+                accuracy => number::share(summary.accuracy),
+                fingerprint => summary.fingerprint.as_str(),
+            }
+        })
+        .collect();
+    context! {
+        facts => facts.iter().map(|(name, value)| context! { name => *name, value => value.as_str() }).collect::<Vec<_>>(),
+        benchmarks,
+    }
+}

@@ -1,0 +1,118 @@
+//! `View`: a study's records found by benchmark, procedure and level, and their means over splits.
+
+use std::collections::HashMap;
+
+use conformax_study::{BenchmarkSummary, CoverageBand, Record, Results, Spread};
+
+use crate::style::{self, Style};
+
+/// Results with an index; benchmarks, procedures and levels are named by their place in the study's order.
+pub(crate) struct View<'a> {
+    pub(crate) results: &'a Results,
+    /// One per procedure.
+    pub(crate) styles: Vec<Style>,
+    cells: HashMap<Cell, Vec<&'a Record>>,
+}
+
+/// One procedure on one benchmark at one level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Cell {
+    pub(crate) benchmark: usize,
+    pub(crate) procedure: usize,
+    pub(crate) level: usize,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(results: &'a Results) -> Self {
+        let mut cells: HashMap<Cell, Vec<&Record>> = HashMap::new();
+        for record in &results.records {
+            let cell = Cell {
+                benchmark: place(&results.benchmarks, |b| b.name == record.benchmark),
+                procedure: place(&results.procedures, |name| *name == record.procedure),
+                level: place(&results.levels, |alpha| *alpha == record.alpha),
+            };
+            cells.entry(cell).or_default().push(record);
+        }
+        Self { results, styles: style::of_procedures(&results.procedures), cells }
+    }
+
+    /// The records of a cell, one per split.
+    pub(crate) fn records(&self, cell: Cell) -> &[&'a Record] {
+        self.cells.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    /// Mean and spread over the cell's splits of what `metric` reads; `None` where no split has it.
+    pub(crate) fn spread_of(&self, cell: Cell, metric: impl Fn(&Record) -> Option<f64>) -> Option<Spread> {
+        spread(self.records(cell).iter().filter_map(|record| metric(record)))
+    }
+
+    pub(crate) fn benchmarks(&self) -> impl Iterator<Item = (usize, &'a BenchmarkSummary)> + use<'a> {
+        self.results.benchmarks.iter().enumerate()
+    }
+
+    pub(crate) fn procedures(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        self.results.procedures.iter().map(String::as_str).enumerate()
+    }
+
+    pub(crate) fn levels(&self) -> impl Iterator<Item = (usize, f64)> + use<'a> {
+        self.results.levels.iter().copied().enumerate()
+    }
+
+    /// The levels that the paper prints: 0.10, 0.05 and 0.01, or the ends and the middle of another study's.
+    pub(crate) fn printed_levels(&self) -> Vec<usize> {
+        let levels = &self.results.levels;
+        let wanted: Vec<usize> =
+            [0.1, 0.05, 0.01].iter().filter_map(|&alpha| levels.iter().position(|&a| a == alpha)).collect();
+        if !wanted.is_empty() {
+            return wanted;
+        }
+        let mut order: Vec<usize> = (0..levels.len()).collect();
+        order.sort_by(|&a, &b| levels[b].total_cmp(&levels[a]));
+        let mut picked = match order.as_slice() {
+            [] => Vec::new(),
+            [first, .., last] => vec![*first, order[order.len() / 2], *last],
+            [one] => vec![*one],
+        };
+        picked.dedup();
+        picked
+    }
+
+    /// The band of a cell's coverage.
+    pub(crate) fn band(&self, cell: Cell) -> Option<&'a CoverageBand> {
+        let results = self.results;
+        results.bands.iter().find(|band| {
+            band.benchmark == results.benchmarks[cell.benchmark].name
+                && band.alpha == results.levels[cell.level]
+                && band.procedures.contains(&results.procedures[cell.procedure])
+        })
+    }
+}
+
+fn place<T>(items: &[T], is: impl Fn(&T) -> bool) -> usize {
+    items.iter().position(is).expect("a record names a benchmark, procedure and level of its study")
+}
+
+/// Mean and sample standard deviation; `None` of nothing.
+pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
+    let values: Vec<f64> = values.into_iter().collect();
+    if values.is_empty() {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+    let deviation = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
+    Some(Spread { mean, deviation, splits: values.len() as u64 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_by_one_less_than_the_splits() {
+        let spread = spread([1.0, 3.0]).unwrap();
+        assert_eq!((spread.mean, spread.splits), (2.0, 2));
+        assert!((spread.deviation - 2f64.sqrt()).abs() < 1e-15);
+    }
+}

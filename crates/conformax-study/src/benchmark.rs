@@ -1,0 +1,274 @@
+//! `Benchmark`: logits with their true labels, built in or from the user's files, checked on arrival.
+
+use std::path::{Path, PathBuf};
+
+use conformax::{Logits, score_labels};
+use conformax_io::{Block, Data, DataFingerprint, LabelUse, Source, SourceOptions, Values, row_fingerprints};
+
+use crate::error::{Error, Result};
+use crate::study::BenchmarkEntry;
+
+/// A benchmark that ships with the project.
+#[derive(Clone, Copy, Debug)]
+pub struct BuiltIn {
+    /// Name in files.
+    pub name: &'static str,
+    /// Name for people.
+    pub title: &'static str,
+    arrays: Arrays,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Arrays {
+    /// `.npy` files inside the program: f32 logits of so many classes, u16 labels.
+    Embedded { classes: usize, logits: &'static [u8], labels: &'static [u8] },
+    /// `.npy` files in the folder `benchmarks` of the source tree, too large to be inside the program.
+    InSourceTree,
+}
+
+macro_rules! embedded {
+    ($name:literal, $classes:literal) => {
+        Arrays::Embedded {
+            classes: $classes,
+            logits: include_bytes!(concat!("../benchmarks/", $name, "-logits.npy")),
+            labels: include_bytes!(concat!("../benchmarks/", $name, "-labels.npy")),
+        }
+    };
+}
+
+/// The benchmarks that ship.
+pub const BUILT_IN: [BuiltIn; 4] = [
+    BuiltIn { name: "cifar10", title: "CIFAR-10", arrays: embedded!("cifar10", 10) },
+    BuiltIn { name: "cifar100", title: "CIFAR-100", arrays: embedded!("cifar100", 100) },
+    BuiltIn { name: "imagenet5k", title: "ImageNet-5k", arrays: Arrays::InSourceTree },
+    BuiltIn { name: "newsgroups", title: "20 Newsgroups", arrays: embedded!("newsgroups", 20) },
+];
+
+/// Where a benchmark's rows are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BenchmarkFiles {
+    /// One file that holds logits and labels.
+    Together(PathBuf),
+    /// Two.
+    Pair {
+        /// Logits.
+        logits: PathBuf,
+        /// Labels.
+        labels: PathBuf,
+    },
+}
+
+impl BenchmarkFiles {
+    /// A folder holds `NAME-logits.npy` and `NAME-labels.npy`; anything else holds both.
+    pub fn at(path: PathBuf, name: &str) -> Self {
+        if path.is_dir() {
+            let file = |what: &str| path.join(format!("{name}-{what}.npy"));
+            Self::Pair { logits: file("logits"), labels: file("labels") }
+        } else {
+            Self::Together(path)
+        }
+    }
+
+    fn data(&self) -> Data {
+        match self {
+            Self::Together(path) => Data::Files(vec![path.clone()]),
+            Self::Pair { logits, labels } => {
+                Data::Pair { logits: logits.clone(), labels: Some(labels.clone()) }
+            }
+        }
+    }
+
+    fn exist(&self) -> bool {
+        match self {
+            Self::Together(path) => path.exists(),
+            Self::Pair { logits, labels } => logits.exists() && labels.exists(),
+        }
+    }
+}
+
+/// Logits and labels of a classifier on a test set.
+#[derive(Clone, Debug)]
+pub struct Benchmark {
+    /// Name in files.
+    pub name: String,
+    /// Name for people.
+    pub title: String,
+    /// Number of classes.
+    pub classes: usize,
+    /// Type of the logits as they came: `f16`, `bf16`, `f32` or `f64`.
+    pub dtype: String,
+    /// Fingerprint of the rows, 16 hexadecimal digits, as calibration files have it.
+    pub fingerprint: String,
+    /// True labels.
+    pub labels: Vec<u32>,
+    pub(crate) logits: Wide,
+    /// Per row, whether the true label has the largest logit.
+    pub(crate) correct: Vec<bool>,
+}
+
+/// Logits in a type that arithmetic reads without converting bit by bit; widening is exact.
+#[derive(Clone, Debug)]
+pub(crate) enum Wide {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+}
+
+/// What became of a benchmark's name.
+pub(crate) enum Found {
+    Here(Box<Benchmark>),
+    /// Too large to be built in, and not in any folder looked at.
+    Absent,
+}
+
+impl Benchmark {
+    /// Reads a study's benchmark whole, and checks every row. `folder` may hold files of built-in benchmarks.
+    pub(crate) fn load(entry: &BenchmarkEntry, folder: Option<&Path>) -> Result<Found> {
+        let fault = |message: String| match &entry.place {
+            Some(place) => place.fault(message),
+            None => Error::Benchmark { name: entry.name.clone(), message },
+        };
+        let read = |files: &BenchmarkFiles| {
+            let (logits, labels) = read_files(&files.data()).map_err(|error| fault(chain(&error)))?;
+            Self::new(&entry.name, &entry.title, logits, labels).map_err(|error| fault(chain(&error)))
+        };
+        let benchmark = match &entry.files {
+            Some(files) => read(files)?,
+            None => {
+                let built_in = BUILT_IN.iter().find(|known| known.name == entry.name);
+                let arrays = built_in.expect("an entry without files is built in").arrays;
+                match arrays {
+                    Arrays::Embedded { classes, logits, labels } => {
+                        let (logits, labels) = embedded(classes, logits, labels);
+                        Self::new(&entry.name, &entry.title, logits, labels)?
+                    }
+                    Arrays::InSourceTree => match in_source_tree(&entry.name, folder) {
+                        Some(files) => read(&files)?,
+                        None => return Ok(Found::Absent),
+                    },
+                }
+            }
+        };
+        Ok(Found::Here(Box::new(benchmark)))
+    }
+
+    /// A benchmark from arrays; every row is checked.
+    pub fn new(name: &str, title: &str, logits: Block, labels: Vec<u32>) -> conformax::Result<Self> {
+        let mut rows = Vec::new();
+        row_fingerprints(&logits, &mut rows);
+        let mut fingerprint = DataFingerprint::default();
+        fingerprint.extend(&rows);
+        let dtype = logits.logits.dtype().to_string();
+        let classes = logits.classes;
+        let wide = match logits.logits {
+            Values::F16(values) => Wide::F32(values.into_iter().map(f32::from).collect()),
+            Values::Bf16(values) => Wide::F32(values.into_iter().map(f32::from).collect()),
+            Values::F32(values) => Wide::F32(values),
+            Values::F64(values) => Wide::F64(values),
+        };
+        let correct = match &wide {
+            Wide::F32(values) => correct(Logits::new(values, classes)?, &labels)?,
+            Wide::F64(values) => correct(Logits::new(values, classes)?, &labels)?,
+        };
+        Ok(Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            classes,
+            dtype,
+            fingerprint: fingerprint.to_string(),
+            labels,
+            logits: wide,
+            correct,
+        })
+    }
+
+    /// Number of rows.
+    pub fn rows(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Share of rows whose true label has the largest logit, ties included.
+    pub fn accuracy(&self) -> f64 {
+        self.correct.iter().filter(|correct| **correct).count() as f64 / self.rows() as f64
+    }
+
+    /// The same among some rows.
+    pub(crate) fn accuracy_on(&self, rows: &[u32]) -> f64 {
+        let correct = rows.iter().filter(|row| self.correct[**row as usize]).count();
+        correct as f64 / rows.len() as f64
+    }
+}
+
+/// The log-margin of a label is zero exactly where nothing is ahead of it. The pass reads every row, and so
+/// finds what is wrong with any.
+fn correct<T: conformax::Logit>(logits: Logits<'_, T>, labels: &[u32]) -> conformax::Result<Vec<bool>> {
+    let margin = conformax::EntmaxScore { gamma: conformax::Gamma::SOFTMAX };
+    Ok(score_labels(&margin, logits, labels)?.into_iter().map(|margin| margin == 0.0).collect())
+}
+
+/// An error with its causes, on one line.
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+fn read_files(data: &Data) -> conformax_io::Result<(Block, Vec<u32>)> {
+    let options = SourceOptions { labels: LabelUse::Required, ..SourceOptions::default() };
+    let mut source = Source::open(data, &options)?;
+    let (mut whole, mut block) = (Block::default(), Block::default());
+    let mut labels = Vec::new();
+    while source.read(&mut block)? {
+        whole.logits.extend_rows(&block.logits, block.classes, 0..block.rows());
+        labels.extend(block.labels.as_deref().unwrap_or_default());
+    }
+    whole.classes = source.classes();
+    Ok((whole, labels))
+}
+
+/// Bytes of the header of the arrays inside the program.
+const HEADER: usize = 128;
+
+fn embedded(classes: usize, logits: &[u8], labels: &[u8]) -> (Block, Vec<u32>) {
+    let (logits, _) = logits[HEADER..].as_chunks::<4>();
+    let (labels, _) = labels[HEADER..].as_chunks::<2>();
+    let logits = Values::F32(logits.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect());
+    let labels = labels.iter().map(|bytes| u32::from(u16::from_le_bytes(*bytes))).collect();
+    (Block { classes, logits, ..Block::default() }, labels)
+}
+
+/// Looks in `folder`, then in `benchmarks` of the working folder and of every folder above it, then beside the
+/// sources that this program was built from.
+fn in_source_tree(name: &str, folder: Option<&Path>) -> Option<BenchmarkFiles> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let roots = here.ancestors().chain(Path::new(env!("CARGO_MANIFEST_DIR")).ancestors());
+    let folders = folder.map(Path::to_owned).into_iter().chain(roots.map(|root| root.join("benchmarks")));
+    folders
+        .filter(|folder| folder.is_dir())
+        .map(|folder| BenchmarkFiles::at(folder, name))
+        .find(BenchmarkFiles::exist)
+}
+
+/// What to do about a benchmark that is not there.
+pub(crate) fn advice(name: &str) -> String {
+    format!(
+        "{name} is too large to be built in; it is in the folder benchmarks of the source tree: run there, or give \
+         path = \"FOLDER\" under its name in the study, or --benchmarks FOLDER"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn embedded_arrays_have_the_header_that_is_skipped() {
+        for built_in in BUILT_IN {
+            let Arrays::Embedded { classes, logits, labels } = built_in.arrays else { continue };
+            for (bytes, dtype) in [(logits, "<f4"), (labels, "<u2")] {
+                let header = String::from_utf8_lossy(&bytes[10..HEADER]);
+                assert!(header.ends_with('\n') && header.contains(dtype), "{header}");
+                assert!(header.contains("'fortran_order': False"), "{header}");
+            }
+            assert_eq!((logits.len() - HEADER) / 4, classes * ((labels.len() - HEADER) / 2));
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `compare`: the procedures on one data set at one level, and whether one of them is clearly the best.
+
+use conformax::Alpha;
+use serde::Serialize;
+
+use crate::benchmark::Benchmark;
+use crate::error::Result;
+use crate::progress::Progress;
+use crate::results::{Means, Paired, Record, Verdict};
+use crate::study::Study;
+
+/// One data set's procedures side by side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// Rows of the data set.
+    pub rows: u64,
+    /// Classes.
+    pub classes: u64,
+    /// Accuracy of the classifier.
+    pub accuracy: f64,
+    /// Fingerprint of the rows.
+    pub fingerprint: String,
+    /// Miscoverage level.
+    pub alpha: f64,
+    /// Random splits behind every number.
+    pub splits: u64,
+    /// Seed of the first split.
+    pub seed: u64,
+    /// One per procedure, in the study's order.
+    pub procedures: Vec<ComparisonRow>,
+}
+
+/// A procedure among the others.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ComparisonRow {
+    /// Means and spreads over the splits.
+    #[serde(flatten)]
+    pub means: Means,
+    /// How much larger its sets are than those of the procedure with the smallest; `None` for that one.
+    pub larger_than_smallest: Option<Paired>,
+    /// Whether its sets are smaller than any other's by more than 3 standard errors of the paired difference.
+    pub best: bool,
+}
+
+/// The study that [`compare`] runs: the paper's procedures and split, on one level and as many splits as asked.
+pub fn comparison_study(alpha: Alpha, splits: usize, seed: u64) -> Study {
+    let mut study = Study { name: "compare".to_owned(), benchmarks: Vec::new(), ..Study::seeded_paper(seed) };
+    (study.levels, study.splits, study.claim_splits) = (vec![alpha], splits, 0);
+    study.sweep.clear();
+    study
+}
+
+/// Runs the procedures of a study with one level on a data set.
+pub fn compare(study: &Study, benchmark: Benchmark, progress: &dyn Progress) -> Result<Comparison> {
+    let results = study.run_on(std::slice::from_ref(&benchmark), progress)?;
+    let alpha = study.levels.first().map_or(0.0, |alpha| alpha.value());
+    let sizes = |procedure: &str| -> Vec<f64> {
+        let of = |record: &&Record| record.procedure == procedure && record.alpha == alpha;
+        results.records.iter().filter(of).map(|record| record.average_size).collect()
+    };
+    let means: Vec<&Means> = results.means.iter().filter(|means| means.alpha == alpha).collect();
+    let smallest = means.iter().min_by(|a, b| a.average_size.mean.total_cmp(&b.average_size.mean));
+    let smallest = smallest.map_or("", |means| &means.procedure);
+    let differences: Vec<Option<Paired>> = means
+        .iter()
+        .map(|means| {
+            let (own, least) = (sizes(&means.procedure), sizes(smallest));
+            let differences: Vec<f64> = own.iter().zip(&least).map(|(own, least)| own - least).collect();
+            (means.procedure != smallest).then(|| Paired::of(&differences)).flatten()
+        })
+        .collect();
+    let clear = differences.iter().flatten().all(|paired| paired.verdict() == Verdict::Reproduced);
+    let procedures = means.iter().zip(&differences).map(|(means, larger)| ComparisonRow {
+        means: (*means).clone(),
+        larger_than_smallest: *larger,
+        best: larger.is_none() && clear,
+    });
+    Ok(Comparison {
+        rows: benchmark.rows() as u64,
+        classes: benchmark.classes as u64,
+        accuracy: benchmark.accuracy(),
+        fingerprint: benchmark.fingerprint,
+        alpha,
+        splits: study.splits as u64,
+        seed: study.seed,
+        procedures: procedures.collect(),
+    })
+}

@@ -1,0 +1,417 @@
+//! One benchmark through every procedure, level and split.
+//!
+//! A row's scores depend on neither split nor level, so each row is visited once per score and asked for the
+//! sizes of its sets at all thresholds together. The numbers equal those of `calibrate`, `predict` and
+//! `evaluate` run one after another for every combination; only the repetition is gone.
+
+use std::time::{Duration, Instant};
+
+use conformax::{
+    Alpha, Draw, EntmaxScore, Gamma, Logit, Logits, Metrics, RankedSoftmax, Result, ScoreSpec, Strata, Tally,
+    score_labels, smallest,
+};
+use rayon::prelude::*;
+
+use crate::procedure::{Choice, Procedure};
+use crate::row_sizes::{RowSizes, Scratch, with_sizes};
+use crate::splits::{Split, Thresholds, Truth};
+
+/// Rows that one task visits.
+const CHUNK: usize = 64;
+
+/// What to run on a benchmark.
+pub(crate) struct Plan<'a> {
+    pub(crate) procedures: &'a [Procedure],
+    pub(crate) alphas: &'a [Alpha],
+    pub(crate) splits: &'a [Split],
+    /// How many of the splits the sweeps over γ use.
+    pub(crate) sweep_splits: usize,
+    /// The γ whose sizes on test rows are wanted.
+    pub(crate) sweep: &'a [Gamma],
+    pub(crate) strata: &'a Strata,
+}
+
+/// What came out of a procedure at one level of one split.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    pub(crate) score: ScoreSpec,
+    pub(crate) threshold: f64,
+    pub(crate) metrics: Metrics,
+}
+
+/// A procedure's outcomes.
+pub(crate) struct ProcedureOutcomes {
+    /// By split, then level.
+    pub(crate) outcomes: Vec<Vec<Outcome>>,
+    /// The same tuned the paper's way; empty where nothing is tuned.
+    pub(crate) paper: Vec<Vec<Outcome>>,
+}
+
+/// Average size of the entmax score.
+#[derive(Clone)]
+pub(crate) struct SizeAtGamma {
+    pub(crate) gamma: Gamma,
+    pub(crate) alpha: Alpha,
+    pub(crate) split: usize,
+    pub(crate) average_size: f64,
+}
+
+/// Everything found on a benchmark.
+pub(crate) struct Evaluation {
+    /// In the order of the plan.
+    pub(crate) procedures: Vec<ProcedureOutcomes>,
+    pub(crate) gamma_on_test: Vec<SizeAtGamma>,
+    pub(crate) gamma_on_tuning: Vec<SizeAtGamma>,
+}
+
+/// Parts of the work on a benchmark, as they end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// Every row's labels were ranked.
+    Sorted,
+    /// A procedure chose among its candidates on every split.
+    Tuned(String),
+    /// A procedure was judged on the test rows of every split.
+    Judged(String),
+    /// Sizes were measured for every γ of the sweeps.
+    Swept,
+}
+
+/// A score of all rows' true labels, with the thresholds it takes.
+struct Scored {
+    spec: ScoreSpec,
+    truth: Vec<f64>,
+    /// By split.
+    thresholds: Vec<Thresholds>,
+    /// The largest finite one.
+    cutoff: f64,
+}
+
+/// Per level the place of a score among those computed, and its threshold.
+type Picks = Vec<(usize, f64)>;
+
+pub(crate) fn evaluate_benchmark<T: Logit>(
+    logits: Logits<'_, T>,
+    labels: &[u32],
+    plan: &Plan<'_>,
+    report: &(dyn Fn(Stage, Duration) + Sync),
+) -> Result<Evaluation> {
+    let procedures = procedures_for(plan, logits.classes());
+    let specs = scores_of(&procedures, plan.sweep);
+    let started = Instant::now();
+    let rows = (0..logits.len()).into_par_iter();
+    let draw = draw_of(&specs);
+    let ranked = rows.map(|row| Ok(RankedSoftmax::new(logits.row(row)?, draw)));
+    let ranked: Vec<RankedSoftmax> = ranked.collect::<Result<_>>()?;
+    report(Stage::Sorted, started.elapsed());
+    let scored = specs.par_iter().map(|spec| score_truth(spec, logits, labels, (&ranked, draw), plan));
+    let bench = Bench { logits, labels, plan, ranked: &ranked, draw, scored: scored.collect::<Result<_>>()? };
+    let outcomes = procedures.iter().map(|procedure| bench.run(procedure, report));
+    let outcomes = outcomes.collect::<Result<_>>()?;
+    let started = Instant::now();
+    let evaluation = Evaluation {
+        procedures: outcomes,
+        gamma_on_test: bench.gamma_on_test()?,
+        gamma_on_tuning: bench.gamma_on_tuning(&procedures)?,
+    };
+    report(Stage::Swept, started.elapsed());
+    Ok(evaluation)
+}
+
+fn procedures_for(plan: &Plan<'_>, classes: usize) -> Vec<Procedure> {
+    plan.procedures.iter().map(|procedure| procedure.for_classes(classes)).collect()
+}
+
+/// Every score that is needed, once.
+fn scores_of(procedures: &[Procedure], sweep: &[Gamma]) -> Vec<ScoreSpec> {
+    let mut specs: Vec<ScoreSpec> = Vec::new();
+    let swept = sweep.iter().map(|gamma| ScoreSpec::Entmax(EntmaxScore { gamma: *gamma }));
+    for spec in procedures.iter().flat_map(Procedure::scores).copied().chain(swept) {
+        if !specs.contains(&spec) {
+            specs.push(spec);
+        }
+    }
+    specs
+}
+
+/// The draw of the study's first RAPS score, as a rule that of all; others read nothing of a ranking but its
+/// order.
+fn draw_of(specs: &[ScoreSpec]) -> Draw {
+    let raps = specs.iter().find(|spec| matches!(spec, ScoreSpec::Raps(_)));
+    raps.and_then(|spec| spec.draw()).unwrap_or_default()
+}
+
+/// How many stages a benchmark of so many classes will report.
+pub(crate) fn stages(plan: &Plan<'_>, classes: usize) -> usize {
+    let procedures = procedures_for(plan, classes);
+    let tuned = procedures.iter().filter(|procedure| procedure.is_tuned()).count();
+    2 + tuned + procedures.len()
+}
+
+fn score_truth<T: Logit>(
+    spec: &ScoreSpec,
+    logits: Logits<'_, T>,
+    labels: &[u32],
+    (ranked, draw): (&[RankedSoftmax], Draw),
+    plan: &Plan<'_>,
+) -> Result<Scored> {
+    let truth = Truth::new(match spec {
+        ScoreSpec::Raps(score) if score.draw == draw => ranked
+            .par_iter()
+            .zip(labels)
+            .map(|(row, label)| {
+                let place = row.labels().iter().position(|other| other == label);
+                place.map_or(f64::INFINITY, |place| row.raps(score, place))
+            })
+            .collect(),
+        _ => score_labels(spec, logits, labels)?,
+    });
+    let thresholds = plan.splits.par_iter().map(|split| truth.thresholds(split, plan.alphas));
+    let thresholds: Vec<Thresholds> = thresholds.collect::<Result<_>>()?;
+    // An infinite threshold takes every label, whatever its score.
+    let finite = thresholds.iter().flat_map(Thresholds::all).filter(|threshold| threshold.is_finite());
+    let cutoff = finite.fold(f64::NEG_INFINITY, f64::max);
+    Ok(Scored { spec: *spec, truth: truth.scores, thresholds, cutoff })
+}
+
+/// A benchmark's scores with what is asked of them.
+struct Bench<'a, T> {
+    logits: Logits<'a, T>,
+    labels: &'a [u32],
+    plan: &'a Plan<'a>,
+    ranked: &'a [RankedSoftmax],
+    /// The draw that the rankings were made with.
+    draw: Draw,
+    scored: Vec<Scored>,
+}
+
+impl<T: Logit> Bench<'_, T> {
+    fn place_of(&self, spec: &ScoreSpec) -> usize {
+        let place = self.scored.iter().position(|scored| scored.spec == *spec);
+        place.expect("every score of the plan was computed")
+    }
+
+    fn run(
+        &self,
+        procedure: &Procedure,
+        report: &(dyn Fn(Stage, Duration) + Sync),
+    ) -> Result<ProcedureOutcomes> {
+        let started = Instant::now();
+        let result = match &procedure.choice {
+            Choice::Fixed(spec) => {
+                let place = self.place_of(spec);
+                let thresholds = self.scored[place].thresholds.iter();
+                let picks: Vec<Picks> = thresholds
+                    .map(|thresholds| thresholds.calibration.iter().map(|q| (place, *q)).collect())
+                    .collect();
+                ProcedureOutcomes { outcomes: self.judge(&picks)?, paper: Vec::new() }
+            }
+            Choice::Tuned(candidates) => {
+                let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
+                let (valid, paper) = self.tune(&places)?;
+                report(Stage::Tuned(procedure.name.clone()), started.elapsed());
+                ProcedureOutcomes { outcomes: self.judge(&valid)?, paper: self.judge(&paper)? }
+            }
+        };
+        report(Stage::Judged(procedure.name.clone()), started.elapsed());
+        Ok(result)
+    }
+
+    /// Per split and level the candidate with the smallest sets on the tuning rows and its threshold on the
+    /// calibrating rows: once judged by the tuning rows alone, once the paper's way.
+    fn tune(&self, candidates: &[usize]) -> Result<(Vec<Picks>, Vec<Picks>)> {
+        let sizes = candidates.par_iter().map(|place| self.judging_sizes(*place));
+        let sizes: Vec<[Vec<u64>; 2]> = sizes.collect::<Result<_>>()?;
+        let levels = self.plan.alphas.len();
+        let choose = |way: usize, split: usize, level: usize| {
+            // Every candidate is judged on the same rows, so the smallest total has the smallest mean.
+            let totals: Vec<f64> =
+                sizes.iter().map(|sizes| sizes[way][split * levels + level] as f64).collect();
+            let chosen = candidates[smallest(&totals).ok_or(conformax::Error::NoCandidates)?];
+            Ok((chosen, self.scored[chosen].thresholds[split].calibrating[level]))
+        };
+        let picks = |way: usize| {
+            let splits = (0..self.plan.splits.len())
+                .map(|split| (0..levels).map(|level| choose(way, split, level)).collect::<Result<Picks>>());
+            splits.collect::<Result<Vec<Picks>>>()
+        };
+        Ok((picks(0)?, picks(1)?))
+    }
+
+    /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of
+    /// the calibrating rows.
+    fn judging_sizes(&self, place: usize) -> Result<[Vec<u64>; 2]> {
+        let levels = self.plan.alphas.len();
+        let zero = || [0, 1].map(|_| vec![0u64; self.plan.splits.len() * levels]);
+        let thresholds = &self.scored[place].thresholds;
+        self.fold_rows(
+            place,
+            zero,
+            |totals, row, sizes| {
+                for (number, _) in self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row)) {
+                    let ways = [&thresholds[number].judging, &thresholds[number].paper_judging];
+                    for (total, thresholds) in totals.iter_mut().zip(ways) {
+                        for (level, threshold) in thresholds.iter().enumerate() {
+                            total[number * levels + level] += sizes.at(*threshold) as u64;
+                        }
+                    }
+                }
+            },
+            |mut totals, other| {
+                for (totals, other) in totals.iter_mut().zip(&other) {
+                    totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
+                }
+                totals
+            },
+        )
+    }
+
+    /// Visits every row with the sizes of its sets under a score, in parallel.
+    fn fold_rows<A: Send>(
+        &self,
+        place: usize,
+        zero: impl Fn() -> A + Sync + Send,
+        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>) + Sync,
+        join: impl Fn(A, A) -> A + Sync + Send,
+    ) -> Result<A> {
+        let scored = &self.scored[place];
+        let chunks = (0..self.logits.len().div_ceil(CHUNK)).into_par_iter();
+        let folded = chunks.map(|chunk| {
+            let (mut state, mut scratch) = (zero(), Scratch::default());
+            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
+                let (logits, ranked) = (self.logits.row(row)?, (&self.ranked[row], self.draw));
+                with_sizes(&scored.spec, logits, ranked, scored.cutoff, &mut scratch, |sizes| {
+                    visit(&mut state, row, sizes);
+                });
+            }
+            Ok(state)
+        });
+        folded.try_reduce(&zero, |a, b| Ok(join(a, b)))
+    }
+
+    /// The metrics of each split's picks on its test rows.
+    fn judge(&self, picks: &[Picks]) -> Result<Vec<Vec<Outcome>>> {
+        let sizes = self.test_sizes(picks)?;
+        let splits = self.plan.splits.par_iter().zip(picks).enumerate();
+        splits.map(|(number, (split, picks))| self.judge_split(split, picks, &sizes, number)).collect()
+    }
+
+    /// Set sizes by row, split and level; zero where the row does not test.
+    fn test_sizes(&self, picks: &[Picks]) -> Result<Vec<u32>> {
+        let width = picks.len() * self.plan.alphas.len();
+        let mut sizes = vec![0u32; self.logits.len() * width];
+        let mut used: Vec<usize> = picks.iter().flatten().map(|(place, _)| *place).collect();
+        used.sort_unstable();
+        used.dedup();
+        for place in used {
+            self.add_test_sizes(place, picks, &mut sizes)?;
+        }
+        Ok(sizes)
+    }
+
+    fn add_test_sizes(&self, place: usize, picks: &[Picks], sizes: &mut [u32]) -> Result<()> {
+        let levels = self.plan.alphas.len();
+        let scored = &self.scored[place];
+        let width = picks.len() * levels;
+        let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
+        rows.try_for_each(|(chunk, sizes)| {
+            let mut scratch = Scratch::default();
+            for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
+                let (logits, ranked) = (self.logits.row(row)?, (&self.ranked[row], self.draw));
+                with_sizes(&scored.spec, logits, ranked, scored.cutoff, &mut scratch, |sizes| {
+                    for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {
+                        if split.tests(row) {
+                            let out = &mut out[number * levels..][..levels];
+                            for ((chosen, threshold), out) in picks.iter().zip(out) {
+                                if *chosen == place {
+                                    *out = sizes.at(*threshold) as u32;
+                                }
+                            }
+                        }
+                    }
+                });
+            }
+            Ok(())
+        })
+    }
+
+    fn judge_split(
+        &self,
+        split: &Split,
+        picks: &Picks,
+        sizes: &[u32],
+        number: usize,
+    ) -> Result<Vec<Outcome>> {
+        let levels = self.plan.alphas.len();
+        let width = self.plan.splits.len() * levels;
+        let mut tallies = vec![Tally::new(self.logits.classes()); levels];
+        for row in split.test.iter().map(|row| *row as usize) {
+            let sizes = &sizes[row * width + number * levels..][..levels];
+            for (((place, threshold), size), tally) in picks.iter().zip(sizes).zip(&mut tallies) {
+                let covered = self.scored[*place].truth[row] <= *threshold;
+                tally.add_outcome(*size as usize, covered, self.labels[row]);
+            }
+        }
+        let outcomes = picks.iter().zip(&tallies).zip(self.plan.alphas);
+        outcomes
+            .map(|(((place, threshold), tally), alpha)| {
+                let metrics = tally.metrics(*alpha, self.plan.strata)?;
+                Ok(Outcome { score: self.scored[*place].spec, threshold: *threshold, metrics })
+            })
+            .collect()
+    }
+
+    /// Sizes on test rows for each γ of the sweep, calibrated on all rows for calibration.
+    fn gamma_on_test(&self) -> Result<Vec<SizeAtGamma>> {
+        let gammas = self.plan.sweep.par_iter().map(|gamma| {
+            self.sizes_at_gamma(*gamma, Split::tests, |split| split.test.len(), |q| &q.calibration)
+        });
+        Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    /// Sizes on tuning rows for each γ that a procedure chooses from: what its choice saw.
+    fn gamma_on_tuning(&self, procedures: &[Procedure]) -> Result<Vec<SizeAtGamma>> {
+        let tuned = procedures.iter().filter(|procedure| procedure.is_tuned());
+        let in_family = |spec: &ScoreSpec| spec.gamma().is_some();
+        let family = tuned.map(Procedure::scores).find(|scores| scores.iter().all(in_family));
+        let gammas = family.unwrap_or_default().par_iter().filter_map(|spec| spec.gamma()).map(|gamma| {
+            self.sizes_at_gamma(gamma, Split::tunes, |split| split.tuning.len(), |q| &q.judging)
+        });
+        Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
+    }
+
+    fn sizes_at_gamma(
+        &self,
+        gamma: Gamma,
+        counts: fn(&Split, usize) -> bool,
+        rows: fn(&Split) -> usize,
+        thresholds: fn(&Thresholds) -> &[f64],
+    ) -> Result<Vec<SizeAtGamma>> {
+        let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
+        let splits = &self.plan.splits[..self.plan.sweep_splits];
+        let levels = self.plan.alphas.len();
+        let scored = &self.scored[place];
+        let totals = self.fold_rows(
+            place,
+            || vec![0u64; splits.len() * levels],
+            |totals, row, sizes| {
+                for (number, _) in splits.iter().enumerate().filter(|(_, split)| counts(split, row)) {
+                    let thresholds = thresholds(&scored.thresholds[number]);
+                    for (total, threshold) in totals[number * levels..].iter_mut().zip(thresholds) {
+                        *total += sizes.at(*threshold) as u64;
+                    }
+                }
+            },
+            |mut totals, other| {
+                totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
+                totals
+            },
+        )?;
+        let sizes = totals.into_iter().enumerate().map(|(index, total)| {
+            let (split, level) = (index / levels, index % levels);
+            let average_size = total as f64 / rows(&splits[split]) as f64;
+            SizeAtGamma { gamma, alpha: self.plan.alphas[level], split, average_size }
+        });
+        Ok(sizes.collect())
+    }
+}

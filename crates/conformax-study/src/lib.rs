@@ -1,0 +1,45 @@
+//! Conformal procedures compared over benchmarks, levels and random splits.
+//!
+//! ```no_run
+//! use conformax_study::{RunOptions, Study};
+//!
+//! let results = Study::paper().run(&RunOptions::default(), &())?;
+//! for record in results.records.iter().filter(|record| record.alpha == 0.1) {
+//!     println!("{} {} {}", record.benchmark, record.procedure, record.average_size);
+//! }
+//! # Ok::<(), conformax_study::Error>(())
+//! ```
+//!
+//! A [`Study`] is data: benchmarks, procedures, levels, splits, a seed. It is read from TOML, and running it
+//! gives [`Results`]: plain values that a report shows and a file keeps. The paper's study is built in, with
+//! its [`claims`](Claim) judged and its [printed tables](paper) beside.
+
+mod benchmark;
+mod claims;
+mod compare;
+mod csv;
+mod error;
+mod evaluation;
+pub mod paper;
+mod procedure;
+mod progress;
+mod results;
+mod row_sizes;
+mod run;
+mod splits;
+mod spread;
+mod study;
+
+pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
+pub use compare::{Comparison, ComparisonRow, compare, comparison_study};
+pub use csv::results_csv;
+pub use error::{Error, Place, Result};
+pub use procedure::{Choice, Procedure};
+pub use progress::{Progress, Stage};
+pub use results::{
+    AbsentBenchmark, BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance,
+    Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
+};
+pub use run::RunOptions;
+pub use spread::CLEAR;
+pub use study::{BenchmarkEntry, PAPER, Study};

@@ -1,0 +1,68 @@
+//! `Procedure`: a score under the name it is printed by, or several of which each split chooses one.
+
+use conformax::{Draw, RapsScore, ScoreSpec};
+
+/// A conformal procedure of a study.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Procedure {
+    /// The name in tables and figures.
+    pub name: String,
+    /// Its score.
+    pub choice: Choice,
+}
+
+/// One score, or candidates.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Choice {
+    /// This one.
+    Fixed(ScoreSpec),
+    /// The one with the smallest sets on rows kept for tuning; ties go to the first.
+    Tuned(Vec<ScoreSpec>),
+}
+
+impl Procedure {
+    /// The candidates that make sense for so many classes: RAPS leaves `k_reg` ranks unpunished, so a `k_reg`
+    /// that reaches every class would make λ idle.
+    pub(crate) fn for_classes(&self, classes: usize) -> Self {
+        let choice = match &self.choice {
+            Choice::Fixed(score) => Choice::Fixed(*score),
+            Choice::Tuned(candidates) => {
+                let possible = |score: &&ScoreSpec| match score {
+                    ScoreSpec::Raps(RapsScore { k_reg, .. }) => (*k_reg as usize) < classes,
+                    _ => true,
+                };
+                Choice::Tuned(candidates.iter().filter(possible).copied().collect())
+            }
+        };
+        Self { name: self.name.clone(), choice }
+    }
+
+    /// Makes randomised scores take their draws from elsewhere.
+    pub(crate) fn draw_from(&mut self, draw: Draw) {
+        let scores = match &mut self.choice {
+            Choice::Fixed(score) => std::slice::from_mut(score),
+            Choice::Tuned(candidates) => candidates,
+        };
+        for score in scores {
+            match score {
+                ScoreSpec::Aps(score) => score.draw = draw,
+                ScoreSpec::Raps(score) => score.draw = draw,
+                ScoreSpec::Saps(score) => score.draw = draw,
+                _ => {}
+            }
+        }
+    }
+
+    /// The scores it may use.
+    pub(crate) fn scores(&self) -> &[ScoreSpec] {
+        match &self.choice {
+            Choice::Fixed(score) => std::slice::from_ref(score),
+            Choice::Tuned(candidates) => candidates,
+        }
+    }
+
+    /// Whether splits choose among candidates.
+    pub fn is_tuned(&self) -> bool {
+        matches!(self.choice, Choice::Tuned(_))
+    }
+}

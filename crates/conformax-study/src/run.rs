@@ -1,0 +1,336 @@
+//! Runs a study: every benchmark is read and checked, then evaluated, then summed up.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use conformax::{CoverageLaw, Logits, ScoreSpec};
+use rayon::prelude::*;
+
+use crate::benchmark::{Benchmark, Found, Wide, advice};
+use crate::claims::judge_claims;
+use crate::error::Result;
+use crate::evaluation::{Evaluation, Outcome, Plan, SizeAtGamma, Stage, evaluate_benchmark, stages};
+use crate::progress::Progress;
+use crate::results::{
+    AbsentBenchmark, BenchmarkSummary, CoverageBand, GammaSize, Means, Paired, Provenance, Record, Results,
+    SplitSummary, Spread, Stratum, TuningComparison,
+};
+use crate::splits::Split;
+use crate::study::Study;
+
+/// Probability of the band that the coverage law gives.
+const BAND: f64 = 0.95;
+
+/// What a run may be told besides the study.
+#[derive(Clone, Debug, Default)]
+pub struct RunOptions {
+    /// A folder that may hold files of built-in benchmarks.
+    pub benchmarks: Option<PathBuf>,
+}
+
+impl Study {
+    /// Runs the study on the current rayon pool. Nothing is computed before every benchmark has been read and
+    /// every row checked.
+    pub fn run(&self, options: &RunOptions, progress: &dyn Progress) -> Result<Results> {
+        let started = Instant::now();
+        let mut absent = Vec::new();
+        let mut benchmarks = Vec::new();
+        for entry in &self.benchmarks {
+            match Benchmark::load(entry, options.benchmarks.as_deref())? {
+                Found::Here(benchmark) => benchmarks.push(*benchmark),
+                Found::Absent => absent.push(AbsentBenchmark {
+                    name: entry.name.clone(),
+                    title: entry.title.clone(),
+                    advice: advice(&entry.name),
+                }),
+            }
+        }
+        let mut results = self.run_on(&benchmarks, progress)?;
+        results.absent = absent;
+        results.provenance.duration_seconds = started.elapsed().as_secs_f64();
+        Ok(results)
+    }
+
+    /// Runs the study on benchmarks that are in memory, in place of those it names.
+    pub fn run_on(&self, benchmarks: &[Benchmark], progress: &dyn Progress) -> Result<Results> {
+        let started = Instant::now();
+        let findings: Vec<Findings> = benchmarks
+            .par_iter()
+            .map(|benchmark| self.evaluate(benchmark, progress))
+            .collect::<Result<_>>()?;
+        let mut results = Results {
+            study: self.name.clone(),
+            procedures: self.procedures.iter().map(|procedure| procedure.name.clone()).collect(),
+            levels: self.levels.iter().map(|alpha| alpha.value()).collect(),
+            ..Results::default()
+        };
+        let mut all = Vec::new();
+        for mut findings in findings {
+            let kept = findings.records.iter().filter(|record| record.split < self.splits as u64);
+            results.records.extend(kept.cloned());
+            results.benchmarks.push(findings.summary);
+            results.means.append(&mut findings.means);
+            results.bands.append(&mut findings.bands);
+            results.tuning.append(&mut findings.tuning);
+            results.gamma_on_test.append(&mut findings.gamma_on_test);
+            results.gamma_on_tuning.append(&mut findings.gamma_on_tuning);
+            all.append(&mut findings.records);
+        }
+        if self.claim_splits > 0 {
+            results.claims = judge_claims(&results, &all);
+        }
+        results.provenance = self.provenance(started.elapsed());
+        Ok(results)
+    }
+
+    fn provenance(&self, took: Duration) -> Provenance {
+        Provenance {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            arithmetic_version: conformax::ARITHMETIC_VERSION,
+            draw_scheme: conformax::DRAW_SCHEME.to_owned(),
+            seed: self.seed,
+            splits: self.splits as u64,
+            claim_splits: self.claim_splits as u64,
+            machine: machine(),
+            threads: rayon::current_num_threads() as u64,
+            duration_seconds: took.as_secs_f64(),
+        }
+    }
+
+    fn evaluate(&self, benchmark: &Benchmark, progress: &dyn Progress) -> Result<Findings> {
+        let splits: Vec<Split> = (0..self.splits.max(self.claim_splits) as u64)
+            .into_par_iter()
+            .map(|number| {
+                let seed = self.seed.wrapping_add(number);
+                Split::new(benchmark.rows(), self.calibration, self.tuning, seed)
+            })
+            .collect::<conformax::Result<_>>()?;
+        let plan = Plan {
+            procedures: &self.procedures,
+            alphas: &self.levels,
+            splits: &splits,
+            sweep: &self.sweep,
+            sweep_splits: self.splits,
+            strata: &self.strata,
+        };
+        progress.begin(&benchmark.name, stages(&plan, benchmark.classes));
+        let report = |stage: Stage, took: Duration| progress.end(&benchmark.name, &stage, took);
+        let evaluation = match &benchmark.logits {
+            Wide::F32(values) => evaluate_benchmark(
+                Logits::new(values, benchmark.classes)?,
+                &benchmark.labels,
+                &plan,
+                &report,
+            )?,
+            Wide::F64(values) => evaluate_benchmark(
+                Logits::new(values, benchmark.classes)?,
+                &benchmark.labels,
+                &plan,
+                &report,
+            )?,
+        };
+        Ok(self.sum_up(benchmark, &splits, &evaluation))
+    }
+
+    fn sum_up(&self, benchmark: &Benchmark, splits: &[Split], evaluation: &Evaluation) -> Findings {
+        let mut findings = Findings { summary: self.summary(benchmark, splits), ..Findings::default() };
+        for (procedure, outcomes) in self.procedures.iter().zip(&evaluation.procedures) {
+            for (level, alpha) in self.levels.iter().enumerate() {
+                let of = |by_split: &[Vec<Outcome>]| -> Vec<Record> {
+                    let numbered = by_split.iter().zip(splits).enumerate();
+                    numbered
+                        .map(|(number, (outcomes, split))| Record {
+                            benchmark: benchmark.name.clone(),
+                            procedure: procedure.name.clone(),
+                            alpha: alpha.value(),
+                            split: number as u64,
+                            n_tune: if procedure.is_tuned() { split.tuning.len() as u64 } else { 0 },
+                            n_cal: match procedure.is_tuned() {
+                                true => split.n_calibrating() as u64,
+                                false => split.calibration.len() as u64,
+                            },
+                            ..record(&outcomes[level], benchmark.classes as u64)
+                        })
+                        .collect()
+                };
+                let records = of(&outcomes.outcomes);
+                let paper = of(&outcomes.paper);
+                findings.means.extend(means(&records));
+                findings.tuning.extend(tuning_comparison(&records, &paper));
+                findings.records.extend(records);
+            }
+        }
+        findings.bands = self.bands(benchmark, splits);
+        let sizes = |sizes: &[SizeAtGamma]| {
+            let named = sizes.iter().map(|size| GammaSize {
+                benchmark: benchmark.name.clone(),
+                gamma: size.gamma.value(),
+                alpha: size.alpha.value(),
+                split: size.split as u64,
+                average_size: size.average_size,
+            });
+            named.collect()
+        };
+        findings.gamma_on_test = sizes(&evaluation.gamma_on_test);
+        findings.gamma_on_tuning = sizes(&evaluation.gamma_on_tuning);
+        findings
+    }
+
+    fn summary(&self, benchmark: &Benchmark, splits: &[Split]) -> BenchmarkSummary {
+        let splits = splits.iter().take(self.splits).enumerate();
+        BenchmarkSummary {
+            name: benchmark.name.clone(),
+            title: benchmark.title.clone(),
+            rows: benchmark.rows() as u64,
+            classes: benchmark.classes as u64,
+            dtype: benchmark.dtype.clone(),
+            accuracy: benchmark.accuracy(),
+            fingerprint: benchmark.fingerprint.clone(),
+            splits: splits
+                .map(|(number, split)| SplitSummary {
+                    split: number as u64,
+                    n_cal: split.calibration.len() as u64,
+                    n_test: split.test.len() as u64,
+                    calibration_accuracy: benchmark.accuracy_on(&split.calibration),
+                    test_accuracy: benchmark.accuracy_on(&split.test),
+                })
+                .collect(),
+        }
+    }
+
+    /// Procedures that tune calibrate on fewer rows, so they have a band of their own.
+    fn bands(&self, benchmark: &Benchmark, splits: &[Split]) -> Vec<CoverageBand> {
+        let Some(split) = splits.first() else { return Vec::new() };
+        let mut bands = Vec::new();
+        for tuned in [false, true] {
+            let procedures: Vec<String> = self
+                .procedures
+                .iter()
+                .filter(|procedure| procedure.is_tuned() == tuned)
+                .map(|procedure| procedure.name.clone())
+                .collect();
+            if procedures.is_empty() {
+                continue;
+            }
+            let n_cal = if tuned { split.n_calibrating() } else { split.calibration.len() } as u64;
+            let n_test = split.test.len() as u64;
+            bands.extend(self.levels.iter().map(|alpha| {
+                let law = CoverageLaw::at_level(n_cal, *alpha);
+                let (low, high) = law.interval_of_rows(BAND, n_test);
+                CoverageBand {
+                    benchmark: benchmark.name.clone(),
+                    alpha: alpha.value(),
+                    procedures: procedures.clone(),
+                    n_cal,
+                    n_test,
+                    probability: BAND,
+                    mean: law.mean(),
+                    low,
+                    high,
+                }
+            }));
+        }
+        bands
+    }
+}
+
+/// What was found on one benchmark.
+#[derive(Default)]
+struct Findings {
+    summary: BenchmarkSummary,
+    /// Over all splits, those of the claims included.
+    records: Vec<Record>,
+    means: Vec<Means>,
+    bands: Vec<CoverageBand>,
+    tuning: Vec<TuningComparison>,
+    gamma_on_test: Vec<GammaSize>,
+    gamma_on_tuning: Vec<GammaSize>,
+}
+
+/// The part of a record that an outcome knows.
+fn record(outcome: &Outcome, classes: u64) -> Record {
+    let Outcome { score, threshold, metrics } = outcome;
+    let raps = match score {
+        ScoreSpec::Raps(raps) => Some(raps),
+        _ => None,
+    };
+    Record {
+        n_test: metrics.n,
+        threshold: *threshold,
+        gamma: score.gamma().map(|gamma| gamma.value()),
+        lambda: raps.map(|raps| raps.lambda),
+        k_reg: raps.map(|raps| u64::from(raps.k_reg)),
+        coverage: metrics.coverage,
+        average_size: metrics.average_size,
+        singleton_ratio: metrics.singleton_ratio,
+        singleton_coverage: metrics.singleton_coverage,
+        empty_ratio: metrics.empty_ratio,
+        sscv: metrics.sscv,
+        covgap: metrics.covgap,
+        strata: metrics
+            .strata
+            .iter()
+            .map(|stratum| Stratum {
+                from: stratum.from,
+                to: stratum.to.unwrap_or(classes),
+                n: stratum.n,
+                coverage: stratum.coverage,
+            })
+            .collect(),
+        ..Record::default()
+    }
+}
+
+/// Means over the splits of one benchmark, procedure and level.
+fn means(records: &[Record]) -> Option<Means> {
+    let first = records.first()?;
+    let spread = |value: fn(&Record) -> f64| Spread::of(&records.iter().map(value).collect::<Vec<_>>());
+    let singletons: Vec<f64> = records.iter().filter_map(|record| record.singleton_coverage).collect();
+    Some(Means {
+        benchmark: first.benchmark.clone(),
+        procedure: first.procedure.clone(),
+        alpha: first.alpha,
+        coverage: spread(|record| record.coverage)?,
+        average_size: spread(|record| record.average_size)?,
+        singleton_ratio: spread(|record| record.singleton_ratio)?,
+        singleton_coverage: Spread::of(&singletons),
+        empty_ratio: spread(|record| record.empty_ratio)?,
+        sscv: spread(|record| record.sscv)?,
+        covgap: spread(|record| record.covgap)?,
+    })
+}
+
+fn tuning_comparison(valid: &[Record], paper: &[Record]) -> Option<TuningComparison> {
+    let first = paper.first()?;
+    let of =
+        |records: &[Record], value: fn(&Record) -> f64| -> Vec<f64> { records.iter().map(value).collect() };
+    let differences = |value: fn(&Record) -> f64| -> Vec<f64> {
+        paper.iter().zip(valid).map(|(paper, valid)| value(paper) - value(valid)).collect()
+    };
+    let (coverage, size): (fn(&Record) -> f64, fn(&Record) -> f64) =
+        (|record| record.coverage, |record| record.average_size);
+    let alpha = conformax::Alpha::new(first.alpha).ok()?;
+    Some(TuningComparison {
+        benchmark: first.benchmark.clone(),
+        procedure: first.procedure.clone(),
+        alpha: first.alpha,
+        promised: CoverageLaw::at_level(first.n_cal, alpha).mean(),
+        valid_coverage: Spread::of(&of(valid, coverage))?,
+        paper_coverage: Spread::of(&of(paper, coverage))?,
+        coverage_difference: Paired::of(&differences(coverage))?,
+        valid_size: Spread::of(&of(valid, size))?,
+        paper_size: Spread::of(&of(paper, size))?,
+        size_difference: Paired::of(&differences(size))?,
+    })
+}
+
+/// Operating system, architecture and, where it says so, the processor.
+fn machine() -> String {
+    let system = format!("{} {}", std::env::consts::OS, std::env::consts::ARCH);
+    let cpus = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpus.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    match model {
+        Some((_, model)) => format!("{system}, {}", model.trim()),
+        None => system,
+    }
+}

@@ -1,0 +1,317 @@
+//! `Study`: the protocol as data, read from TOML.
+//!
+//! Everything that can be wrong with a study is found before any work, and said with the line at fault.
+
+use std::path::{Path, PathBuf};
+
+use conformax::{Alpha, Draw, Gamma, Parameters, Penalty, ScoreSpec, Strata};
+use serde::Deserialize;
+use toml::Spanned;
+
+use crate::benchmark::{BUILT_IN, BenchmarkFiles};
+use crate::error::{Error, Place, Result};
+use crate::procedure::{Choice, Procedure};
+
+/// The paper's protocol, the default study.
+pub const PAPER: &str = include_str!("../studies/paper.toml");
+
+/// Which procedures run on which benchmarks, at which levels and over which splits.
+#[derive(Clone, Debug)]
+pub struct Study {
+    /// Its name.
+    pub name: String,
+    /// Split `i` uses seed + i; randomised scores use the seed itself.
+    pub seed: u64,
+    /// Random splits behind each record.
+    pub splits: usize,
+    /// Random splits behind claims, means and the comparison of tunings; the first of them are those above.
+    /// 0 judges no claims.
+    pub claim_splits: usize,
+    /// Share of rows for calibration, the rest tests.
+    pub calibration: f64,
+    /// Share of the rows for calibration that a tuned procedure keeps for tuning.
+    pub tuning: f64,
+    /// Miscoverage levels.
+    pub levels: Vec<Alpha>,
+    /// Set sizes whose coverage is looked at together.
+    pub strata: Strata,
+    /// γ whose average sizes on test rows are wanted.
+    pub sweep: Vec<Gamma>,
+    /// What the procedures run on.
+    pub benchmarks: Vec<BenchmarkEntry>,
+    /// What is compared.
+    pub procedures: Vec<Procedure>,
+}
+
+/// A benchmark that a study names.
+#[derive(Clone, Debug)]
+pub struct BenchmarkEntry {
+    /// Name in files.
+    pub name: String,
+    /// Name for people.
+    pub title: String,
+    /// Where its rows are; `None` for a built-in benchmark, wherever that is.
+    pub files: Option<BenchmarkFiles>,
+    /// The line that names it; `None` where no file does.
+    pub(crate) place: Option<Place>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    name: String,
+    #[serde(default)]
+    seed: u64,
+    splits: Spanned<usize>,
+    claim_splits: Option<Spanned<usize>>,
+    calibration: Spanned<f64>,
+    tuning: Option<Spanned<f64>>,
+    levels: Spanned<Vec<Spanned<f64>>>,
+    strata: Option<Spanned<Vec<u64>>>,
+    #[serde(default)]
+    sweep: Vec<Spanned<f64>>,
+    benchmarks: Vec<WrittenBenchmark>,
+    procedures: Vec<WrittenProcedure>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenBenchmark {
+    name: Spanned<String>,
+    title: Option<String>,
+    path: Option<Spanned<PathBuf>>,
+    logits: Option<Spanned<PathBuf>>,
+    labels: Option<Spanned<PathBuf>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenProcedure {
+    name: Spanned<String>,
+    score: Spanned<String>,
+    gamma: Option<f64>,
+    lambda: Option<f64>,
+    k_reg: Option<u32>,
+    penalty: Option<Spanned<String>>,
+    randomized: Option<bool>,
+    tune: Option<Spanned<Grid>>,
+}
+
+#[derive(Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Grid {
+    gamma: Option<Vec<f64>>,
+    lambda: Option<Vec<f64>>,
+    k_reg: Option<Vec<u32>>,
+}
+
+impl Study {
+    /// The paper's study on the four benchmarks that ship.
+    ///
+    /// ```
+    /// let study = conformax_study::Study::paper();
+    /// assert_eq!((study.levels.len(), study.splits, study.procedures.len()), (10, 5, 6));
+    /// ```
+    pub fn paper() -> Self {
+        Self::parse(PAPER, "studies/paper.toml", Path::new(".")).expect("the built-in study is sound")
+    }
+
+    /// The same with another seed, which randomised scores share.
+    pub(crate) fn seeded_paper(seed: u64) -> Self {
+        let mut study = Self::paper();
+        study.seed = seed;
+        for procedure in &mut study.procedures {
+            procedure.draw_from(Draw::Seeded(seed));
+        }
+        study
+    }
+
+    /// Reads a study from a file; relative paths in it start at its folder.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|source| Error::Unreadable { path: path.to_owned(), source })?;
+        Self::parse(&text, &path.display().to_string(), path.parent().unwrap_or(Path::new(".")))
+    }
+
+    /// Reads a study from text; `file` is what errors call it, relative paths start at `folder`.
+    pub fn parse(text: &str, file: &str, folder: &Path) -> Result<Self> {
+        let at = |offset: usize| Place::of(file, text, offset);
+        let written: Written = toml::from_str(text).map_err(|error| {
+            at(error.span().map_or(0, |span| span.start)).fault(error.message().to_owned())
+        })?;
+        Reader { at: &at, folder }.study(written)
+    }
+}
+
+/// Turns what is written into what is meant, and knows which line to blame.
+struct Reader<'a> {
+    at: &'a dyn Fn(usize) -> Place,
+    folder: &'a Path,
+}
+
+impl Reader<'_> {
+    fn fault<T>(&self, of: &Spanned<T>, message: impl ToString) -> Error {
+        (self.at)(of.span().start).fault(message.to_string())
+    }
+
+    fn study(&self, written: Written) -> Result<Study> {
+        let splits = self.positive(&written.splits, "splits")?;
+        let claim_splits = written.claim_splits.as_ref().map_or(0, |splits| *splits.get_ref());
+        if let Some(claims) = written.claim_splits.as_ref().filter(|_| (1..splits).contains(&claim_splits)) {
+            return Err(self.fault(claims, format!("claim_splits must be 0 or at least splits = {splits}")));
+        }
+        if written.levels.get_ref().is_empty() {
+            return Err(self.fault(&written.levels, "there must be a level"));
+        }
+        let mut levels = Vec::new();
+        for alpha in written.levels.get_ref() {
+            let level = Alpha::new(*alpha.get_ref()).map_err(|error| self.fault(alpha, error))?;
+            if levels.contains(&level) {
+                return Err(self.fault(alpha, format!("the level {level} is there twice")));
+            }
+            levels.push(level);
+        }
+        let sweep = written
+            .sweep
+            .iter()
+            .map(|gamma| Gamma::new(*gamma.get_ref()).map_err(|error| self.fault(gamma, error)));
+        let strata = match &written.strata {
+            Some(starts) => Strata::new(starts.get_ref()).map_err(|error| self.fault(starts, error))?,
+            None => Strata::default(),
+        };
+        Ok(Study {
+            seed: written.seed,
+            splits,
+            claim_splits,
+            calibration: self.share(&written.calibration, "calibration")?,
+            tuning: written.tuning.as_ref().map_or(Ok(0.4), |tuning| self.share(tuning, "tuning"))?,
+            levels,
+            strata,
+            sweep: sweep.collect::<Result<_>>()?,
+            benchmarks: self.unique(&written.benchmarks, "benchmark", |b| &b.name, |b| self.benchmark(b))?,
+            procedures: self.unique(
+                &written.procedures,
+                "procedure",
+                |p| &p.name,
+                |p| self.procedure(p, Draw::Seeded(written.seed)),
+            )?,
+            name: written.name,
+        })
+    }
+
+    fn positive(&self, count: &Spanned<usize>, name: &str) -> Result<usize> {
+        match *count.get_ref() {
+            0 => Err(self.fault(count, format!("{name} must be at least 1"))),
+            count => Ok(count),
+        }
+    }
+
+    fn share(&self, share: &Spanned<f64>, name: &str) -> Result<f64> {
+        let inside = *share.get_ref() > 0.0 && *share.get_ref() < 1.0;
+        let fault = || format!("{name} must lie strictly between 0 and 1, got {}", share.get_ref());
+        if inside { Ok(*share.get_ref()) } else { Err(self.fault(share, fault())) }
+    }
+
+    fn unique<W, T>(
+        &self,
+        written: &[W],
+        what: &str,
+        name: impl Fn(&W) -> &Spanned<String>,
+        read: impl Fn(&W) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        if written.is_empty() {
+            return Err((self.at)(0).fault(format!("there must be a {what}")));
+        }
+        for (place, entry) in written.iter().enumerate() {
+            let entry = name(entry);
+            if written[..place].iter().any(|earlier| name(earlier).get_ref() == entry.get_ref()) {
+                return Err(self.fault(entry, format!("the {what} {:?} is there twice", entry.get_ref())));
+            }
+        }
+        written.iter().map(read).collect()
+    }
+
+    fn benchmark(&self, written: &WrittenBenchmark) -> Result<BenchmarkEntry> {
+        let name = written.name.get_ref();
+        let built_in = BUILT_IN.iter().find(|known| known.name == name);
+        let existing = |path: &Spanned<PathBuf>| {
+            let full = self.folder.join(path.get_ref());
+            let missing = || format!("there is no {}", full.display());
+            if full.exists() { Ok(full.clone()) } else { Err(self.fault(path, missing())) }
+        };
+        let files = match (&written.path, &written.logits, &written.labels) {
+            (Some(path), None, None) => Some(BenchmarkFiles::at(existing(path)?, name)),
+            (None, Some(logits), Some(labels)) => {
+                Some(BenchmarkFiles::Pair { logits: existing(logits)?, labels: existing(labels)? })
+            }
+            (None, None, None) if built_in.is_some() => None,
+            (None, None, None) => {
+                let known: Vec<&str> = BUILT_IN.iter().map(|known| known.name).collect();
+                let message = format!(
+                    "{name:?} is not built in: give its path, or logits and labels (built in: {})",
+                    known.join(", ")
+                );
+                return Err(self.fault(&written.name, message));
+            }
+            _ => return Err(self.fault(&written.name, "give either path, or both logits and labels")),
+        };
+        let title = written.title.clone();
+        let title = title.or(built_in.map(|known| known.title.to_owned())).unwrap_or_else(|| name.clone());
+        let place = [&written.path, &written.logits]
+            .into_iter()
+            .flatten()
+            .next()
+            .map_or(written.name.span(), Spanned::span);
+        Ok(BenchmarkEntry { name: name.clone(), title, files, place: Some((self.at)(place.start)) })
+    }
+
+    fn procedure(&self, written: &WrittenProcedure, draw: Draw) -> Result<Procedure> {
+        let penalty = written.penalty.as_ref().map(|penalty| match penalty.get_ref().as_str() {
+            "randomized" => Ok(Penalty::Randomized),
+            "fixed" => Ok(Penalty::Fixed),
+            other => {
+                Err(self.fault(penalty, format!("penalty is \"randomized\" or \"fixed\", got {other:?}")))
+            }
+        });
+        let fixed = Parameters {
+            gamma: written.gamma,
+            lambda: written.lambda,
+            k_reg: written.k_reg,
+            penalty: penalty.transpose()?,
+            draw: Some(if written.randomized == Some(false) { Draw::Zero } else { draw }),
+        };
+        let score = |parameters: Parameters, blame: usize| {
+            ScoreSpec::named(written.score.get_ref(), parameters)
+                .map_err(|error| (self.at)(blame).fault(error.to_string()))
+        };
+        let choice = match &written.tune {
+            None => Choice::Fixed(score(fixed, written.score.span().start)?),
+            Some(grid) => {
+                let candidates = candidates(fixed, grid.get_ref()).into_iter();
+                let candidates = candidates.map(|parameters| score(parameters, grid.span().start));
+                let candidates = candidates.collect::<Result<Vec<_>>>()?;
+                if candidates.is_empty() {
+                    return Err(self.fault(grid, "there must be a candidate"));
+                }
+                Choice::Tuned(candidates)
+            }
+        };
+        Ok(Procedure { name: written.name.get_ref().clone(), choice })
+    }
+}
+
+/// Every combination of the grid, the last parameter fastest.
+fn candidates(fixed: Parameters, grid: &Grid) -> Vec<Parameters> {
+    fn axis<T: Copy>(values: &Option<Vec<T>>, fixed: Option<T>) -> Vec<Option<T>> {
+        values.as_ref().map_or(vec![fixed], |values| values.iter().copied().map(Some).collect())
+    }
+    let mut all = Vec::new();
+    for gamma in axis(&grid.gamma, fixed.gamma) {
+        for lambda in axis(&grid.lambda, fixed.lambda) {
+            for k_reg in axis(&grid.k_reg, fixed.k_reg) {
+                all.push(Parameters { gamma, lambda, k_reg, ..fixed });
+            }
+        }
+    }
+    all
+}
