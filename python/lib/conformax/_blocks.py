@@ -1,0 +1,103 @@
+"""The compiled functions over blocks of rows, with the results joined."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _conformax
+from ._inputs import Logits
+
+
+def score_labels(
+    score: _conformax.Score, logits: Logits, labels: np.ndarray, u: np.ndarray | None, **options: Any
+) -> np.ndarray:
+    """The score of one label per row."""
+    if len(labels) != logits.shape[0]:
+        raise ValueError(f"there are {logits.shape[0]} rows of logits but {len(labels)} labels")
+    return _join(
+        _conformax.score_labels(score, block, _part(labels, first, block), _draws(u, first, block, logits),
+                                first_row=first, **options)
+        for first, block in logits.blocks()
+    )
+
+
+def score_all(score: _conformax.Score, logits: Logits, u: np.ndarray | None, **options: Any) -> np.ndarray:
+    """The score of every label: rows × classes."""
+    return _matrix(logits, (
+        _conformax.score_all(score, block, _draws(u, first, block, logits), first_row=first, **options)
+        for first, block in logits.blocks()
+    ))
+
+
+def p_values(calibration: _conformax.Calibration, logits: Logits, u: np.ndarray | None, **options: Any) -> np.ndarray:
+    """The p-value of every label: rows × classes."""
+    return _matrix(logits, (
+        calibration.p_values(block, _draws(u, first, block, logits), first_row=first, **options)
+        for first, block in logits.blocks()
+    ))
+
+
+def predict(
+    score: _conformax.Score, thresholds: list[float], logits: Logits, u: np.ndarray | None, **options: Any
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Offsets and labels of the sets at each threshold."""
+    parts = [
+        _conformax.predict(score, thresholds, block, _draws(u, first, block, logits), first_row=first, **options)
+        for first, block in logits.blocks()
+    ]
+    return [_pack([sets[level] for sets in parts]) for level in range(len(thresholds))]
+
+
+def predict_probabilities(
+    score: _conformax.Score, threshold: float, logits: Logits, u: np.ndarray | None, **options: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, labels and probabilities of the sets at a threshold."""
+    parts = [
+        _conformax.predict_probabilities(
+            score, threshold, block, _draws(u, first, block, logits), first_row=first, **options
+        )
+        for first, block in logits.blocks()
+    ]
+    offsets, labels = _pack([(offsets, labels) for offsets, labels, _ in parts])
+    return offsets, labels, _join(p for _, _, p in parts)
+
+
+def row_fingerprints(logits: Logits, **options: Any) -> np.ndarray:
+    """A number for each row by which it is known again."""
+    return _join(_conformax.row_fingerprints(block, **options) for _, block in logits.blocks())
+
+
+def top_labels(logits: Logits, **options: Any) -> np.ndarray:
+    """The label with the largest logit in each row, the first of equals."""
+    # The log-margin is zero for the top label and its ties, which come in index order.
+    [(offsets, labels)] = predict(_conformax.Score("log_margin"), [0.0], logits, None, **options)
+    return labels[offsets[:-1]]
+
+
+def _draws(u: np.ndarray | None, first: int, block: np.ndarray, logits: Logits) -> np.ndarray | None:
+    if u is not None and len(u) != logits.shape[0]:
+        raise ValueError(f"there are {logits.shape[0]} rows of logits but {len(u)} uniform draws")
+    return None if u is None else _part(u, first, block)
+
+
+def _part(values: np.ndarray, first: int, block: np.ndarray) -> np.ndarray:
+    return values[first : first + len(block)]
+
+
+def _join(parts: Any) -> np.ndarray:
+    parts = list(parts)
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _matrix(logits: Logits, parts: Any) -> np.ndarray:
+    return _join(parts).reshape(logits.shape)
+
+
+def _pack(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    if len(parts) == 1:
+        return parts[0]
+    starts = np.cumsum([0] + [len(labels) for _, labels in parts])
+    offsets = [np.zeros(1, dtype=np.int64)] + [offsets[1:] + start for (offsets, _), start in zip(parts, starts)]
+    return np.concatenate(offsets), np.concatenate([labels for _, labels in parts])

@@ -1,0 +1,183 @@
+"""The compiled half of `conformax`: the core's functions over NumPy arrays.
+
+Logits are matrices of float16, float32, float64, or uint16 holding the bits of bfloat16, in any layout. Matrices come
+back flat, row after row.
+"""
+
+from os import PathLike
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION: str
+ARITHMETIC_VERSION: int
+
+@final
+class Score:
+    def __new__(
+        cls,
+        name: str,
+        *,
+        gamma: float | None = None,
+        lambda_: float | None = None,
+        k_reg: int | None = None,
+        penalty: str | None = None,
+        randomized: bool = True,
+        seed: int = 0,
+    ) -> Score: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def gamma(self) -> float | None: ...
+    @property
+    def lambda_(self) -> float | None: ...
+    @property
+    def k_reg(self) -> int | None: ...
+    @property
+    def penalty(self) -> str | None: ...
+    @property
+    def randomized(self) -> bool | None: ...
+    @property
+    def seed(self) -> int | None: ...
+    def temperature(self, threshold: float) -> float | None: ...
+
+@final
+class Calibration:
+    def __new__(
+        cls,
+        score: Score,
+        scores: NDArray[np.float64],
+        *,
+        classes: int,
+        alphas: list[str],
+        names: list[str] | None = None,
+        masked: str = "allowed",
+        rows: NDArray[np.uint64] | None = None,
+    ) -> Calibration: ...
+    @property
+    def score(self) -> Score: ...
+    @property
+    def scores(self) -> NDArray[np.float64] | None: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def classes(self) -> int: ...
+    @property
+    def names(self) -> list[str] | None: ...
+    @property
+    def alphas(self) -> list[float]: ...
+    @property
+    def masked(self) -> str: ...
+    @property
+    def tuning(self) -> tuple[int, int, list[tuple[Score, float, float]]] | None: ...
+    @property
+    def valid(self) -> bool: ...
+    def level(self, alpha: str) -> tuple[float, int | None]: ...
+    def with_levels(self, alphas: list[str]) -> Calibration: ...
+    def to_json(self) -> str: ...
+    @staticmethod
+    def from_json(text: str) -> Calibration: ...
+    def write(self, path: str | PathLike[str]) -> None: ...
+    def p_values(
+        self,
+        logits: NDArray[Any],
+        u: NDArray[np.float64] | None = None,
+        *,
+        n_threads: int | None = None,
+        first_row: int = 0,
+    ) -> NDArray[np.float64]: ...
+
+def score_labels(
+    score: Score,
+    logits: NDArray[Any],
+    labels: NDArray[np.uint32],
+    u: NDArray[np.float64] | None = None,
+    *,
+    masked: str = "allowed",
+    n_threads: int | None = None,
+    first_row: int = 0,
+) -> NDArray[np.float64]: ...
+def score_all(
+    score: Score,
+    logits: NDArray[Any],
+    u: NDArray[np.float64] | None = None,
+    *,
+    n_threads: int | None = None,
+    first_row: int = 0,
+) -> NDArray[np.float64]: ...
+def predict(
+    score: Score,
+    thresholds: list[float],
+    logits: NDArray[Any],
+    u: NDArray[np.float64] | None = None,
+    *,
+    masked: str = "allowed",
+    empty: str = "allowed",
+    n_threads: int | None = None,
+    first_row: int = 0,
+) -> list[tuple[NDArray[np.int64], NDArray[np.uint32]]]: ...
+def predict_probabilities(
+    score: Score,
+    threshold: float,
+    logits: NDArray[Any],
+    u: NDArray[np.float64] | None = None,
+    *,
+    masked: str = "allowed",
+    empty: str = "allowed",
+    n_threads: int | None = None,
+    first_row: int = 0,
+) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]: ...
+def evaluate(
+    classes: int,
+    offsets: NDArray[np.int64],
+    labels: NDArray[np.uint32],
+    truth: NDArray[np.uint32],
+    alpha: str,
+    strata: list[int] | None = None,
+) -> dict[str, Any]: ...
+def tune(
+    grid: list[Score],
+    logits: NDArray[Any],
+    labels: NDArray[np.uint32],
+    calibrating: NDArray[np.int64],
+    tuning: NDArray[np.int64],
+    alpha: str,
+    *,
+    names: list[str] | None = None,
+    masked: str = "allowed",
+    n_threads: int | None = None,
+) -> Calibration: ...
+def row_fingerprints(logits: NDArray[Any], *, n_threads: int | None = None) -> NDArray[np.uint64]: ...
+def run_command(arguments: list[str]) -> int: ...
+def entmax(logits: NDArray[Any], gamma: float, *, n_threads: int | None = None) -> NDArray[Any]: ...
+def entmax_backward(
+    p: NDArray[Any], upstream: NDArray[Any], gamma: float, *, n_threads: int | None = None
+) -> NDArray[Any]: ...
+def entmax_gamma_derivative(p: NDArray[Any], gamma: float, *, n_threads: int | None = None) -> NDArray[Any]: ...
+def entmax_loss(
+    logits: NDArray[Any], labels: NDArray[np.uint32], gamma: float, *, n_threads: int | None = None
+) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
+def conformal_rank(n: int, alpha: str) -> int | None: ...
+def rows_needed(alpha: str) -> int: ...
+def coverage_interval(
+    n: int, alpha: str, probability: float, rows: int | None = None
+) -> tuple[float, float]: ...
+def split(n: int, fractions: list[float], seed: int) -> list[NDArray[np.int64]]: ...
+def tuning_split(n: int, tuning_fraction: float, seed: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def compare(
+    logits: NDArray[Any],
+    labels: NDArray[np.uint32],
+    alpha: str,
+    *,
+    splits: int,
+    seed: int,
+    n_threads: int | None = None,
+) -> str: ...
+def run_study(
+    path: str | PathLike[str] | None = None,
+    *,
+    benchmarks: str | PathLike[str] | None = None,
+    splits: int | None = None,
+    n_threads: int | None = None,
+) -> str: ...

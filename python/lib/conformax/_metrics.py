@@ -1,0 +1,166 @@
+"""Metrics of prediction sets against the true labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from . import _conformax
+from ._inputs import as_array, as_labels
+from ._levels import level
+from ._sets import PredictionSets
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation(Mapping):
+    """How sets fared; attributes and keys are the same names. What is undefined is None (NaN in arrays)."""
+
+    #: Rows evaluated.
+    n: int
+    #: Miscoverage level the sets were made for.
+    alpha: float
+    #: Fraction of rows whose set holds the true label.
+    coverage: float
+    #: Mean number of labels in a set.
+    average_size: float
+    #: Fraction of sets with one label, and the coverage of those.
+    singleton_ratio: float
+    singleton_coverage: float | None
+    #: Fraction of sets without a label.
+    empty_ratio: float
+    #: Largest distance of a size stratum's coverage from 1 − alpha.
+    sscv: float
+    #: Mean distance of a class's coverage from 1 − alpha, over the classes present.
+    covgap: float
+    #: Coverage by set size: dictionaries with from, to, n and coverage.
+    strata: list[dict[str, Any]]
+    #: Coverage of each class.
+    class_coverage: np.ndarray
+    #: Where coverage on this many rows lies with probability 0.95, by the exact law; None without calibration.
+    coverage_interval: tuple[float, float] | None = None
+
+    def __getitem__(self, key: str) -> Any:
+        if key not in self._names():
+            raise KeyError(key)
+        return getattr(self, key)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    @classmethod
+    def _names(cls) -> list[str]:
+        return [field.name for field in fields(cls)]
+
+
+def evaluate_sets(sets: Any, labels: Any, alpha: Any, strata: Sequence[int] | None = None, **more: Any) -> Evaluation:
+    """Every metric at once."""
+    sets = _as_sets(sets)
+    truth = as_labels(labels, sets.n_classes, sets.classes)
+    found = _conformax.evaluate(
+        sets.n_classes, sets.offsets, sets.indices, truth, level(alpha), None if strata is None else list(strata)
+    )
+    return Evaluation(**found, **more)
+
+
+def coverage_rate(sets: Any, labels: Any) -> float:
+    """Fraction of rows whose set holds the true label. `sets` may also be a mask of rows × classes.
+
+    >>> import conformax
+    >>> conformax.coverage_rate([[True, False], [True, True]], [1, 0])
+    0.5
+    """
+    return evaluate_sets(sets, labels, 0.5).coverage
+
+
+def average_size(sets: Any) -> float:
+    """Mean number of labels in a set.
+
+    >>> import conformax
+    >>> conformax.average_size([[True, False], [True, True]])
+    1.5
+    """
+    return float(_sizes(sets).mean())
+
+
+def singleton_ratio(sets: Any) -> float:
+    """Fraction of sets with exactly one label.
+
+    >>> import conformax
+    >>> conformax.singleton_ratio([[True, False], [True, True]])
+    0.5
+    """
+    return float((_sizes(sets) == 1).mean())
+
+
+def size_stratified_coverage(sets: Any, labels: Any, strata: Sequence[int] | None = None) -> list[dict[str, Any]]:
+    """Coverage of the sets of similar size. `strata` are the first sizes of each, 0, 1, 2, 4, 7, 11 by default.
+
+    >>> import conformax
+    >>> conformax.size_stratified_coverage([[True, False], [True, True]], [1, 0], strata=[0, 2])
+    [{'from': 0, 'to': 1, 'n': 1, 'coverage': 0.0}, {'from': 2, 'to': None, 'n': 1, 'coverage': 1.0}]
+    """
+    return evaluate_sets(sets, labels, 0.5, strata).strata
+
+
+def sscv(sets: Any, labels: Any, alpha: Any = 0.1, strata: Sequence[int] | None = None) -> float:
+    """Size-stratified coverage violation: the largest distance of a stratum's coverage from 1 − alpha.
+
+    >>> import conformax
+    >>> conformax.sscv([[True, False], [True, True]], [1, 0], alpha=0.1)
+    0.9
+    """
+    return evaluate_sets(sets, labels, alpha, strata).sscv
+
+
+def covgap(sets: Any, labels: Any, alpha: Any = 0.1) -> float:
+    """Mean distance of a class's coverage from 1 − alpha, over the classes present.
+
+    >>> import conformax
+    >>> conformax.covgap([[True, False], [True, True]], [1, 0], alpha=0.5)
+    0.5
+    """
+    return evaluate_sets(sets, labels, alpha).covgap
+
+
+def coverage_interval(
+    n: int, alpha: Any = 0.1, *, probability: float = 0.95, rows: int | None = None
+) -> tuple[float, float]:
+    """Where realised coverage lies after calibration on `n` rows: the central interval of its exact law.
+
+    With `rows`, of the coverage measured on that many test rows; without, of the coverage itself.
+
+    >>> import conformax
+    >>> low, high = conformax.coverage_interval(1000, 0.1)
+    >>> f"{low:.3f} to {high:.3f}"
+    '0.881 to 0.918'
+    >>> conformax.coverage_interval(1000, 0.1, rows=500)
+    (0.866, 0.93)
+    """
+    return _conformax.coverage_interval(n, level(alpha), probability, rows)
+
+
+def conformal_rank(n: int, alpha: Any) -> int | None:
+    """`⌈(n + 1)(1 − alpha)⌉` in exact arithmetic, or None where that exceeds `n` and sets are full.
+
+    >>> import conformax
+    >>> conformax.conformal_rank(149, 0.18), conformax.conformal_rank(8, 0.1)
+    (123, None)
+    """
+    return _conformax.conformal_rank(n, level(alpha))
+
+
+def _as_sets(sets: Any) -> PredictionSets:
+    return sets if isinstance(sets, PredictionSets) else PredictionSets.from_mask(as_array(sets))
+
+
+def _sizes(sets: Any) -> np.ndarray:
+    sizes = _as_sets(sets).sizes
+    if not len(sizes):
+        raise ValueError("metrics need at least one row, got none")
+    return sizes

@@ -1,0 +1,147 @@
+"""Scores as objects: what a score is called and its parameters, for those who prefer types to names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from . import _conformax
+
+
+class ScoreRule:
+    """What every score object is; see its subclasses."""
+
+    def _compiled(self) -> _conformax.Score:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class EntmaxScore(ScoreRule):
+    """`(Σ_k (z_k − z_y)₊^δ)^{1/δ}` with `δ = 1/(gamma − 1)`; gamma 1 is the log-margin, 2 sparsemax.
+
+    >>> EntmaxScore(gamma=2)
+    EntmaxScore(gamma=2)
+    """
+
+    gamma: float = 1.5
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score("entmax", gamma=self.gamma)
+
+
+@dataclass(frozen=True)
+class InvProbScore(ScoreRule):
+    """One minus the softmax probability; others call it LAC or THR."""
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score("inv_prob")
+
+
+@dataclass(frozen=True)
+class ApsScore(ScoreRule):
+    """Softmax summed from the top down to the label, less a random part of its own."""
+
+    randomized: bool = True
+    random_state: int = 0
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score("aps", randomized=self.randomized, seed=self.random_state)
+
+
+@dataclass(frozen=True)
+class RapsScore(ScoreRule):
+    """APS with `lambda_` added for every rank beyond `k_reg`.
+
+    `penalty` says whether a label's own penalty is part of the random term: "randomized", as in the definition, or
+    "fixed", as TorchCP has it.
+    """
+
+    lambda_: float = 0.01
+    k_reg: int = 5
+    penalty: str = "randomized"
+    randomized: bool = True
+    random_state: int = 0
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score(
+            "raps",
+            lambda_=self.lambda_,
+            k_reg=self.k_reg,
+            penalty=self.penalty,
+            randomized=self.randomized,
+            seed=self.random_state,
+        )
+
+
+@dataclass(frozen=True)
+class SapsScore(ScoreRule):
+    """The top probability, plus `lambda_` for every rank after it."""
+
+    lambda_: float = 0.1
+    randomized: bool = True
+    random_state: int = 0
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score("saps", lambda_=self.lambda_, randomized=self.randomized, seed=self.random_state)
+
+
+@dataclass(frozen=True)
+class TopKScore(ScoreRule):
+    """The rank."""
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score("top_k")
+
+
+@dataclass(frozen=True)
+class MarginScore(ScoreRule):
+    """The lead of the best other label in softmax probability."""
+
+    def _compiled(self) -> _conformax.Score:
+        return _conformax.Score("margin")
+
+
+ALIASES = {"lam_reg": "lambda_", "penalty": "lambda_", "kreg": "k_reg"}
+
+
+def canonical(aliases: dict[str, Any]) -> dict[str, Any]:
+    """Parameters by our names, from other libraries'.
+
+    >>> canonical({"kreg": 5})
+    {'k_reg': 5}
+    """
+    for name in aliases:
+        if name not in ALIASES:
+            raise TypeError(f"there is no parameter {name!r}")
+    return {ALIASES[name]: value for name, value in aliases.items()}
+
+
+def compiled_score(
+    score: Any,
+    *,
+    gamma: float | None = None,
+    lambda_: float | None = None,
+    k_reg: int | None = None,
+    randomized: bool = True,
+    random_state: int = 0,
+) -> _conformax.Score:
+    """The compiled score of a name with parameters, or of an object, which carries its own."""
+    if isinstance(score, ScoreRule):
+        for name, value in (("gamma", gamma), ("lambda_", lambda_), ("k_reg", k_reg)):
+            if value is not None:
+                raise ValueError(f"{name} belongs to the score object, {score}; it must not be given beside it")
+        return score._compiled()
+    if not isinstance(score, str):
+        raise TypeError(f"score must be a name or a score object, got {type(score).__name__}")
+    return _conformax.Score(
+        score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, seed=random_state
+    )
+
+
+def parameters_of(rule: _conformax.Score) -> dict[str, Any]:
+    """The classifier's parameters that make this score."""
+    drawn = {} if rule.randomized is None else {"randomized": rule.randomized, "random_state": rule.seed or 0}
+    if rule.penalty == "fixed":
+        return {"score": RapsScore(rule.lambda_, rule.k_reg, "fixed", **drawn)}
+    given = {"gamma": rule.gamma if rule.name == "entmax" else None, "lambda_": rule.lambda_, "k_reg": rule.k_reg}
+    return {"score": rule.name, **given, **drawn}

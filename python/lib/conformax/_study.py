@@ -1,0 +1,78 @@
+"""Procedures compared over random splits, as records that pandas reads: `pd.DataFrame(compare(logits, labels))`."""
+
+from __future__ import annotations
+
+import json
+from os import PathLike
+from typing import Any
+
+from . import _conformax
+from ._inputs import Logits, as_labels
+from ._levels import level
+
+
+def compare(
+    logits: Any,
+    labels: Any,
+    *,
+    alpha: Any = 0.1,
+    splits: int = 20,
+    random_state: int = 0,
+    n_threads: int | None = None,
+) -> list[dict[str, Any]]:
+    """Every procedure on your own logits: one record each, of means over random splits.
+
+    Each split calibrates on 40 % of the rows and tests on the rest; tuned procedures tune on rows of their own. A
+    metric `m` comes with its standard deviation over the splits, `m_std`. `best` is true of a procedure whose sets are
+    smaller than every other's by more than three standard errors of the paired difference; it may be true of none.
+
+    >>> import numpy as np, conformax
+    >>> rng = np.random.default_rng(0)
+    >>> labels = rng.integers(5, size=400)
+    >>> records = conformax.compare(rng.normal(size=(400, 5)) + np.eye(5)[labels], labels, splits=3)
+    >>> sorted(records[0])[:4], records[0]["procedure"]
+    (['alpha', 'average_size', 'average_size_std', 'best'], 'inv_prob')
+    """
+    rows = Logits.of(logits)
+    found = json.loads(
+        _conformax.compare(
+            rows.array(),
+            as_labels(labels, rows.shape[1]),
+            level(alpha),
+            splits=splits,
+            seed=random_state,
+            n_threads=n_threads,
+        )
+    )
+    return [_flat(record) for record in found["procedures"]]
+
+
+def study(
+    path: str | PathLike[str] | None = None,
+    *,
+    benchmarks: str | PathLike[str] | None = None,
+    splits: int | None = None,
+    n_threads: int | None = None,
+) -> list[dict[str, Any]]:
+    """Runs a study, the paper's own by default: one record per benchmark, procedure, level and split.
+
+    `path` is a study in TOML; `benchmarks` the folder of the benchmarks that do not ship with the package; `splits`
+    fewer or more random splits than the study says. The command `conformax study` writes the report.
+    """
+    found = json.loads(_conformax.run_study(path, benchmarks=benchmarks, splits=splits, n_threads=n_threads))
+    return [_flat(record) for record in found["records"]]
+
+
+def _flat(record: dict[str, Any]) -> dict[str, Any]:
+    """Means and deviations as columns of their own; infinities, which JSON has not, as floats."""
+    flat: dict[str, Any] = {}
+    for name, value in record.items():
+        if isinstance(value, dict) and "deviation" in value:
+            flat[name], flat[f"{name}_std"] = value["mean"], value["deviation"]
+        elif name == "larger_than_smallest":
+            flat[name], flat[f"{name}_se"] = (None, None) if value is None else (value["mean"], value["standard_error"])
+        elif name == "threshold":
+            flat[name] = float(value)
+        else:
+            flat[name] = value
+    return flat

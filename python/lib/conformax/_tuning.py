@@ -1,0 +1,49 @@
+"""The grids that tuning searches."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from . import _conformax
+from ._rules import ALIASES
+
+GAMMAS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
+LAMBDAS = (0.001, 0.01, 0.1, 1.0)
+K_REGS = (1, 5, 10, 50)
+
+
+def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
+    """The candidates, in the order in which ties are resolved."""
+    names = [over] if isinstance(over, str) else list(over)
+    names = [ALIASES.get(name, name) for name in names]
+    if names == ["gamma"]:
+        values = GAMMAS if grid is None else _values(grid, "gamma")
+        return [_conformax.Score("entmax", gamma=gamma) for gamma in values]
+    if not names or not set(names) <= {"lambda_", "k_reg"}:
+        raise ValueError(f"tuning goes over gamma, lambda_, k_reg or (lambda_, k_reg), got {over!r}")
+    return _raps_grid(names, grid, n_classes, params)
+
+
+def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
+    lambdas: Any = [params.lambda_]
+    orders: Any = [params.k_reg]
+    if "lambda_" in names:
+        lambdas = LAMBDAS if grid is None else _values(grid, "lambda_")
+    if "k_reg" in names:
+        orders = [k for k in K_REGS if k < n_classes] if grid is None else _values(grid, "k_reg")
+    drawn = {"randomized": params.randomized, "seed": params.random_state}
+    return [
+        _conformax.Score("raps", lambda_=lambda_, k_reg=k_reg, **drawn)
+        for lambda_, k_reg in itertools.product(lambdas, orders)
+    ]
+
+
+def particulars(rule: _conformax.Score) -> dict[str, Any]:
+    """The parameters by which candidates differ."""
+    named = {"gamma": rule.gamma, "lambda_": rule.lambda_, "k_reg": rule.k_reg}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _values(grid: Any, name: str) -> list[Any]:
+    return list(grid[name]) if isinstance(grid, dict) else list(grid)

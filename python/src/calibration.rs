@@ -1,0 +1,178 @@
+//! `Calibration`: a calibrated score with its levels, as a calibration file keeps it.
+
+use std::path::PathBuf;
+
+use conformax::{Alpha, CalibrationScores, Masked, Tuning};
+use conformax_io::{ClassNames, Model, Overwrite, RowSet};
+use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use crate::array::{AnyView, with_view};
+use crate::error::value_error;
+use crate::law::{alpha_of, alphas_of};
+use crate::predict::{masked_name, masked_named};
+use crate::score::{Score, one_per_row};
+use crate::stoppable::Stoppable;
+use crate::work::{Rows, run};
+
+/// A score, the scores it gave the calibration rows, and thresholds at some levels.
+#[pyclass(frozen, module = "conformax._conformax")]
+pub struct Calibration {
+    pub model: Model,
+}
+
+/// How tuning went: the index of the choice, the tuning rows, and each candidate with its threshold and mean size.
+type Record = (usize, u64, Vec<(Score, f64, f64)>);
+
+#[pymethods]
+impl Calibration {
+    /// `rows` are the fingerprints of the calibration rows, by which a file knows them again.
+    #[new]
+    #[pyo3(signature = (score, scores, *, classes, alphas, names=None, masked="allowed", rows=None))]
+    fn new(
+        score: &Score,
+        scores: PyReadonlyArray1<'_, f64>,
+        classes: usize,
+        alphas: Vec<String>,
+        names: Option<Vec<String>>,
+        masked: &str,
+        rows: Option<PyReadonlyArray1<'_, u64>>,
+    ) -> PyResult<Self> {
+        let scores = CalibrationScores::new(scores.as_array().to_vec()).map_err(value_error)?;
+        let calibration = conformax::Calibration::from_scores(score.spec, scores, masked_named(masked)?);
+        let rows = rows.map_or_else(RowSet::default, |rows| RowSet::new(rows.as_array().to_vec()));
+        let model = Model::new(&calibration, &alphas_of(&alphas)?, classes, names_of(names)?, rows);
+        Ok(Self { model })
+    }
+
+    /// The score.
+    #[getter]
+    fn score(&self) -> Score {
+        Score { spec: self.model.score }
+    }
+
+    /// The calibration scores, ascending; None where the file left them out.
+    #[getter]
+    fn scores<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
+        self.model.scores.as_ref().map(|scores| PyArray1::from_slice(py, scores.as_slice()))
+    }
+
+    /// Number of calibration rows.
+    #[getter]
+    fn n(&self) -> u64 {
+        self.model.n
+    }
+
+    /// Number of classes.
+    #[getter]
+    fn classes(&self) -> usize {
+        self.model.classes
+    }
+
+    /// Names of the classes, where known.
+    #[getter]
+    fn names(&self) -> Option<Vec<String>> {
+        self.model.names.as_ref().map(|names| names.as_slice().to_vec())
+    }
+
+    /// The levels that are kept in the file.
+    #[getter]
+    fn alphas(&self) -> Vec<f64> {
+        self.model.levels.iter().map(|level| level.alpha.value()).collect()
+    }
+
+    /// "allowed" or "never": whether a label of logit −∞ may be in a set.
+    #[getter]
+    fn masked(&self) -> &'static str {
+        masked_name(self.model.masked)
+    }
+
+    /// How tuning went: the index of the choice, the tuning rows, and each candidate's score, threshold and mean size.
+    #[getter]
+    fn tuning(&self) -> Option<Record> {
+        self.model.tuning.as_ref().map(|record| {
+            let candidates = record.candidates.iter();
+            let candidates = candidates.map(|it| (Score { spec: it.score }, it.threshold, it.average_size));
+            (record.chosen, record.n, candidates.collect())
+        })
+    }
+
+    /// Whether the rows that calibrated had no part in tuning, so that coverage follows its law.
+    #[getter]
+    fn valid(&self) -> bool {
+        self.model.tuning.as_ref().is_none_or(|record| record.tuning == Tuning::Valid)
+    }
+
+    /// Threshold and rank at a level; the rank is None where there are too few rows.
+    fn level(&self, alpha: &str) -> PyResult<(f64, Option<u64>)> {
+        let level = self
+            .model
+            .level(alpha_of(alpha)?)
+            .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok((level.threshold, level.rank))
+    }
+
+    /// The same with other levels to keep.
+    fn with_levels(&self, alphas: Vec<String>) -> PyResult<Self> {
+        let level = |alpha: Alpha| self.model.level(alpha);
+        let levels: Result<Vec<_>, _> = alphas_of(&alphas)?.into_iter().map(level).collect();
+        let levels = levels.map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok(Self { model: Model { levels, ..self.model.clone() } })
+    }
+
+    /// The calibration file as text.
+    fn to_json(&self) -> PyResult<String> {
+        self.model.to_json().map_err(|problem| PyValueError::new_err(problem.to_string()))
+    }
+
+    /// Reads a calibration file from text.
+    #[staticmethod]
+    fn from_json(text: &str) -> PyResult<Self> {
+        let model = Model::from_json(text).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok(Self { model })
+    }
+
+    /// Writes a calibration file, whole or not at all.
+    fn write(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        // What is wrong with the model is a `ValueError`; what is left is the disk's.
+        self.to_json()?;
+        py.detach(|| self.model.write(&path, Overwrite::Replace))
+            .map_err(|error| PyOSError::new_err(error.to_string()))
+    }
+
+    /// The p-value of every label of every row, row after row.
+    #[pyo3(signature = (logits, u=None, *, n_threads=None, first_row=0))]
+    fn p_values<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyUntypedArray>,
+        u: Option<PyReadonlyArray1<'py, f64>>,
+        n_threads: Option<usize>,
+        first_row: usize,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let view = AnyView::of(logits)?;
+        let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
+        let scores = self.model.scores.clone().ok_or_else(|| {
+            PyValueError::new_err("p-values need the calibration scores, which were left out of the file")
+        })?;
+        let p = with_view!(view, view => run(py, n_threads, |stop| {
+            let rows = Rows { view, u: u.as_deref(), first_row };
+            let score = Stoppable { spec: self.model.score, stop };
+            let calibration = conformax::Calibration::from_scores(score, scores, Masked::Allowed);
+            let classes = rows.view.classes();
+            let mut out = vec![0.0; rows.view.rows() * classes];
+            rows.fill(stop, classes, &mut out, |_, logits, out| {
+                let p_values = calibration.p_values(logits)?;
+                out.iter_mut().zip(p_values).for_each(|(out, p)| *out = p.value());
+                Ok(())
+            })?;
+            Ok(out)
+        }))?;
+        Ok(PyArray1::from_vec(py, p))
+    }
+}
+
+pub fn names_of(names: Option<Vec<String>>) -> PyResult<Option<ClassNames>> {
+    names.map(ClassNames::new).transpose().map_err(|problem| PyValueError::new_err(problem.to_string()))
+}

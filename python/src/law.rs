@@ -1,0 +1,69 @@
+//! Exact levels: ranks, the law of realised coverage, and seeded splits.
+
+use conformax::{Alpha, CoverageLaw, TuningSplit};
+use numpy::PyArray1;
+use pyo3::prelude::*;
+
+use crate::error::value_error;
+
+/// A level from its decimal text.
+pub fn alpha_of(text: &str) -> PyResult<Alpha> {
+    text.parse().map_err(value_error)
+}
+
+/// Levels from their decimal texts.
+pub fn alphas_of(texts: &[String]) -> PyResult<Vec<Alpha>> {
+    texts.iter().map(|text| alpha_of(text)).collect()
+}
+
+/// `⌈(n + 1)(1 − alpha)⌉`, or None where that exceeds n.
+#[pyfunction]
+pub fn conformal_rank(n: u64, alpha: &str) -> PyResult<Option<u64>> {
+    Ok(conformax::conformal_rank(n, alpha_of(alpha)?))
+}
+
+/// Calibration rows that give a finite threshold.
+#[pyfunction]
+pub fn rows_needed(alpha: &str) -> PyResult<u64> {
+    Ok(alpha_of(alpha)?.rows_needed())
+}
+
+/// The central interval of realised coverage; of that on `rows` fresh rows, where given.
+#[pyfunction]
+#[pyo3(signature = (n, alpha, probability, rows=None))]
+pub fn coverage_interval(n: u64, alpha: &str, probability: f64, rows: Option<u64>) -> PyResult<(f64, f64)> {
+    if !(probability > 0.0 && probability < 1.0) {
+        return Err(value_error(conformax::Error::Probability(probability)));
+    }
+    let law = CoverageLaw::at_level(n, alpha_of(alpha)?);
+    Ok(rows.map_or_else(|| law.interval(probability), |rows| law.interval_of_rows(probability, rows)))
+}
+
+/// The rows of each part of a random split, ascending.
+#[pyfunction]
+pub fn split<'py>(
+    py: Python<'py>,
+    n: usize,
+    fractions: Vec<f64>,
+    seed: u64,
+) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
+    let parts = conformax::split(n, &fractions, seed).map_err(value_error)?;
+    Ok(parts.into_iter().map(|part| indices(py, part)).collect())
+}
+
+/// The rows that calibrate and those that tune, both ascending.
+#[pyfunction]
+pub fn tuning_split<'py>(
+    py: Python<'py>,
+    n: usize,
+    tuning_fraction: f64,
+    seed: u64,
+) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+    let TuningSplit { calibrating, tuning } =
+        TuningSplit::new(n, tuning_fraction, seed).map_err(value_error)?;
+    Ok((indices(py, calibrating), indices(py, tuning)))
+}
+
+fn indices(py: Python<'_>, rows: Vec<usize>) -> Bound<'_, PyArray1<i64>> {
+    PyArray1::from_vec(py, rows.into_iter().map(|row| row as i64).collect())
+}

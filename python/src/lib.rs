@@ -1,0 +1,51 @@
+//! `conformax._conformax`: the core's functions over NumPy buffers.
+//!
+//! Conversions and nothing else. Every function here borrows its arrays, releases the interpreter, calls the core
+//! and maps its error; names, defaults, data frames and scikit-learn's manners are Python's, under `lib/`.
+
+mod activation;
+mod array;
+mod calibration;
+mod command;
+mod error;
+mod evaluate;
+mod fingerprint;
+mod law;
+mod predict;
+mod score;
+mod stoppable;
+mod study;
+mod tune;
+mod work;
+
+/// The compiled half of `conformax`; import the names from there.
+#[pyo3::pymodule]
+mod _conformax {
+    #[pymodule_export]
+    use crate::activation::{entmax, entmax_backward, entmax_gamma_derivative, entmax_loss};
+    #[pymodule_export]
+    use crate::calibration::Calibration;
+    #[pymodule_export]
+    use crate::command::run_command;
+    #[pymodule_export]
+    use crate::evaluate::evaluate;
+    #[pymodule_export]
+    use crate::fingerprint::row_fingerprints;
+    #[pymodule_export]
+    use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
+    #[pymodule_export]
+    use crate::predict::{predict, predict_probabilities};
+    #[pymodule_export]
+    use crate::score::{Score, score_all, score_labels};
+    #[pymodule_export]
+    use crate::study::{compare, run_study};
+    #[pymodule_export]
+    use crate::tune::tune;
+
+    /// Version of the package.
+    #[pymodule_export]
+    const VERSION: &str = env!("CARGO_PKG_VERSION");
+    /// Version of the arithmetic; rows scored under the same one have the same bits.
+    #[pymodule_export]
+    const ARITHMETIC_VERSION: u32 = conformax::ARITHMETIC_VERSION;
+}

@@ -1,0 +1,37 @@
+"""Fixtures shared by the tests: where the golden values are, and data that every test may draw on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "peers: needs torch or another library to compare with")
+
+
+@pytest.fixture(scope="session")
+def golden() -> dict:
+    return json.loads((FIXTURES / "golden" / "golden.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def experiment() -> dict:
+    run = json.loads((FIXTURES / "golden" / "experiment.json").read_text())
+    for name in ("logits", "labels", "u"):
+        run[name] = np.load(FIXTURES / "golden" / f"{name}.npy")
+    return run
+
+
+@pytest.fixture
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    """600 rows of 10 classes on a coarse grid, so that ties happen."""
+    rng = np.random.default_rng(7)
+    labels = rng.integers(10, size=600)
+    logits = rng.normal(size=(600, 10)) + 2 * np.eye(10)[labels]
+    return (logits * 16).round().astype(np.float32) / 16, labels

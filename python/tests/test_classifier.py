@@ -1,0 +1,221 @@
+"""The classifier keeps its promises: levels, policies, parameters, and the guarantee itself."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import conformax
+from conformax import ConformaxWarning, EntmaxScore, RapsScore, SplitConformalClassifier
+
+NAMES = ["entmax", "log_margin", "sparsemax", "inv_prob", "aps", "raps", "saps", "top_k", "margin"]
+
+
+@pytest.mark.parametrize("score", NAMES)
+def test_membership_is_the_score_at_most_the_threshold(rows, score):
+    logits, labels = rows
+    cp = SplitConformalClassifier(score).calibrate(logits[:300], labels[:300])
+    all_scores = conformax.scores(logits[300:], score=score)
+    assert np.array_equal(cp.predict_set(logits[300:]).mask, all_scores <= cp.threshold_)
+
+
+@pytest.mark.parametrize("score", NAMES)
+def test_sets_are_where_the_p_value_exceeds_alpha(rows, score):
+    logits, labels = rows
+    cp = SplitConformalClassifier(score, alpha=0.17).calibrate(logits[:300], labels[:300])
+    assert np.array_equal(cp.predict_set(logits[300:]).mask, cp.predict_p(logits[300:]) > 0.17)
+
+
+@pytest.mark.parametrize("score", NAMES)
+def test_probabilities_are_zero_outside_the_set_and_sum_to_one(rows, score):
+    logits, labels = rows
+    cp = SplitConformalClassifier(score).calibrate(logits[:300], labels[:300])
+    sets, proba = cp.predict_set(logits[300:]), cp.predict_proba(logits[300:])
+    assert not proba[~sets.mask].any()
+    held = sets.sizes > 0
+    np.testing.assert_allclose(proba[held].sum(axis=1), 1.0, rtol=0, atol=1e-12)
+    assert not proba[~held].any()
+    assert np.array_equal(sets.probabilities, proba[np.repeat(np.arange(300), sets.sizes), sets.indices])
+
+
+def test_the_set_is_the_support_at_its_temperature(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier(gamma=1.5).calibrate(logits[:300], labels[:300])
+    assert cp.temperature_ == 2 / cp.threshold_
+    p = conformax.entmax(cp.temperature_ * logits[300:].astype(np.float64), 1.5)
+    boundary = np.isclose(conformax.scores(logits[300:]), cp.threshold_)
+    assert np.array_equal((p > 0)[~boundary], cp.predict_set(logits[300:]).mask[~boundary])
+    np.testing.assert_allclose(cp.predict_proba(logits[300:]), p, rtol=0, atol=1e-12)
+
+
+def test_there_is_no_temperature_outside_the_family(rows):
+    assert SplitConformalClassifier("lac").calibrate(*rows).temperature_ is None
+
+
+def test_coverage_follows_the_law():
+    # 2,000 splits of 99 + 100 rows: the mean is 0.9 and its standard error about 0.0009.
+    rng = np.random.default_rng(3)
+    covered = []
+    for _ in range(400):
+        labels = rng.integers(5, size=199)
+        logits = rng.normal(size=(199, 5)) + 1.5 * np.eye(5)[labels]
+        # A true label that is never on top leaves the entmax score without its atom at zero.
+        logits[np.arange(199), labels] = np.minimum(logits[np.arange(199), labels], logits.max(axis=1) - 1e-3)
+        cp = SplitConformalClassifier().calibrate(logits[:99], labels[:99])
+        covered.append(cp.evaluate(logits[99:], labels[99:]).coverage)
+    assert abs(np.mean(covered) - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 100 + 0.9 * 0.1 / 101) / 20
+
+
+def test_a_list_of_levels_gives_one_result_each(rows):
+    logits, labels = rows
+    several = SplitConformalClassifier(alpha=[0.05, 0.2]).calibrate(logits[:300], labels[:300])
+    for place, alpha in enumerate([0.05, 0.2]):
+        one = SplitConformalClassifier(alpha=alpha).calibrate(logits[:300], labels[:300])
+        assert several.threshold_[place] == one.threshold_
+        assert several.temperature_[place] == one.temperature_
+        assert several.predict_set(logits[300:])[place] == one.predict_set(logits[300:])
+        assert several.predict_set(logits[300:])[place].alpha == alpha
+        assert several.evaluate(logits[300:], labels[300:])[place].coverage == one.evaluate(
+            logits[300:], labels[300:]
+        ).coverage
+        assert np.array_equal(several.predict_proba(logits[300:])[place], one.predict_proba(logits[300:]))
+
+
+@pytest.mark.parametrize("confidence", [0.95, "0.95", Decimal("0.95"), np.float32(0.95)])
+def test_confidence_is_complemented_in_decimal(rows, confidence):
+    level = SplitConformalClassifier(confidence_level=confidence).calibrate(*rows)
+    assert level.threshold_ == SplitConformalClassifier(alpha=0.05).calibrate(*rows).threshold_
+
+
+def test_other_levels_can_be_asked_of_the_same_calibration(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier(alpha=0.1).calibrate(logits, labels)
+    wanted = SplitConformalClassifier(alpha=0.3).calibrate(logits, labels).predict_set(logits)
+    assert cp.predict_set(logits, alpha=0.3) == wanted
+
+
+def test_too_few_rows_warn_with_the_number_needed_and_give_full_sets(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier(alpha=0.05)
+    with pytest.warns(ConformaxWarning, match="18 calibration rows are too few for alpha = 0.05.*at least 19 rows"):
+        cp.calibrate(logits[:18], labels[:18])
+    assert cp.threshold_ == np.inf and cp.temperature_ == 0
+    assert (cp.predict_set(logits).sizes == 10).all()
+    np.testing.assert_allclose(cp.predict_proba(logits[:3]), 0.1)
+
+
+def test_a_threshold_of_zero_gives_the_top_label(rows):
+    logits, _ = rows
+    logits = logits + np.arange(10, dtype=np.float32) * 1e-3
+    cp = SplitConformalClassifier().calibrate(logits, logits.argmax(axis=1))
+    assert cp.threshold_ == 0 and cp.temperature_ == np.inf
+    assert np.array_equal(np.concatenate(list(cp.predict_set(logits))), cp.predict(logits))
+
+
+def test_objects_and_names_are_the_same_score(rows):
+    for name, params, rule in [
+        ("entmax", {"gamma": 1.2}, EntmaxScore(1.2)),
+        ("raps", {"lambda_": 0.1, "k_reg": 2}, RapsScore(lambda_=0.1, k_reg=2)),
+        ("lac", {}, conformax.InvProbScore()),
+        ("thr", {}, conformax.InvProbScore()),
+        ("entmax15", {}, EntmaxScore(1.5)),
+        ("aps", {"randomized": False}, conformax.ApsScore(randomized=False)),
+        ("saps", {"lambda_": 0.3, "random_state": 5}, conformax.SapsScore(0.3, random_state=5)),
+        ("topk", {}, conformax.TopKScore()),
+        ("margin", {}, conformax.MarginScore()),
+    ]:
+        by_name = SplitConformalClassifier(name, **params).calibrate(*rows)
+        by_object = SplitConformalClassifier(rule).calibrate(*rows)
+        assert np.array_equal(by_name.scores_, by_object.scores_), name
+
+
+def test_randomness_depends_on_seed_and_row_alone(rows):
+    logits, _ = rows
+    both = conformax.scores(logits, score="aps")
+    assert np.array_equal(both[::-1], conformax.scores(logits[::-1], score="aps"))
+    assert np.array_equal(both[7:8], conformax.scores(logits[7:8], score="aps"))
+    assert not np.array_equal(both, conformax.scores(logits, score="aps", random_state=1))
+
+
+def test_class_names_go_through(rows):
+    logits, labels = rows
+    names = [f"class {index}" for index in range(10)]
+    cp = SplitConformalClassifier().calibrate(logits, [names[label] for label in labels], classes=names)
+    plain = SplitConformalClassifier().calibrate(logits, labels)
+    assert cp.threshold_ == plain.threshold_
+    assert cp.predict(logits).tolist() == [names[label] for label in plain.predict(logits)]
+    assert cp.predict_set(logits)[0].tolist() == [names[label] for label in plain.predict_set(logits)[0]]
+    assert cp.evaluate(logits, np.array(names)[labels]).coverage == plain.evaluate(logits, labels).coverage
+    with pytest.raises(ValueError, match="label at row 1 is 'owl', which is none of the 10 classes"):
+        cp.evaluate(logits[:2], ["class 0", "owl"])
+
+
+def test_masked_labels_enter_only_where_allowed(rows):
+    logits, labels = rows
+    masked = logits.copy()
+    masked[:, 9] = -np.inf
+    keep = labels != 9
+    for policy, size in [("allowed", 10), ("never", 9)]:
+        cp = SplitConformalClassifier(alpha=0.05, masked=policy)
+        with pytest.warns(ConformaxWarning):
+            cp.calibrate(masked[keep][:5], labels[keep][:5])
+        assert (cp.predict_set(masked).sizes == size).all()
+    row = int(np.flatnonzero(labels == 9)[0])
+    with pytest.raises(ValueError, match=f"the true label 9 of row {row} has logit -inf"):
+        SplitConformalClassifier(masked="never").calibrate(masked, labels)
+
+
+def test_empty_sets_become_the_top_label_on_request(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier("lac", alpha=0.6).calibrate(logits, labels)
+    assert (cp.predict_set(logits).sizes == 0).any()
+    filled = cp.clone().set_params(empty="top_label").calibrate(logits, labels).predict_set(logits)
+    assert (filled.sizes > 0).all()
+
+
+def test_tuning_keeps_the_rows_apart_and_calibrates_the_smallest(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier(alpha=0.1).tune(logits, labels, over="gamma")
+    sizes = [candidate["average_size"] for candidate in cp.tuning_["candidates"]]
+    assert cp.tuning_["chosen"] == int(np.argmin(sizes)) and len(sizes) == 9
+    assert (cp.n_calibration_, cp.tuning_["n_tuning"]) == (360, 240)
+    raps = SplitConformalClassifier("raps").tune(logits, labels, over=("lambda_", "k_reg"))
+    assert len(raps.tuning_["candidates"]) == 4 * 2
+    narrow = SplitConformalClassifier().tune(logits, labels, grid=[1.0, 2.0])
+    assert [it["gamma"] for it in narrow.tuning_["candidates"]] == [1.0, 2.0]
+
+
+def test_parameters_come_back_and_go_in():
+    cp = SplitConformalClassifier("raps", lambda_=0.2, alpha="0.05", n_threads=1)
+    assert cp.clone().get_params() == cp.get_params()
+    assert repr(cp) == "SplitConformalClassifier('raps', alpha='0.05', lambda_=0.2, n_threads=1)"
+    assert cp.set_params(k_reg=3) is cp and cp.k_reg == 3
+    with pytest.raises(ValueError, match="there is no parameter 'kregg'"):
+        cp.set_params(kregg=3)
+
+
+def test_other_libraries_names_are_accepted_and_not_kept(rows):
+    cp = SplitConformalClassifier("raps", lam_reg=0.2, kreg=3)
+    assert (cp.lambda_, cp.k_reg) == (0.2, 3) and "kreg" not in cp.get_params()
+    assert np.array_equal(
+        conformax.scores(rows[0], score="raps", penalty=0.2, kreg=3),
+        conformax.scores(rows[0], score="raps", lambda_=0.2, k_reg=3),
+    )
+    with pytest.raises(TypeError, match="no parameter 'k_regg'"):
+        SplitConformalClassifier("raps", k_regg=3)
+
+
+def test_threads_do_not_change_a_bit(rows):
+    logits, labels = rows
+    wide = np.tile(logits, (60, 20))
+    one, two = (
+        SplitConformalClassifier("raps", n_threads=n).calibrate(wide, np.tile(labels, 60)) for n in (1, 2)
+    )
+    assert np.array_equal(one.scores_, two.scores_)
+    assert one.predict_set(wide) == two.predict_set(wide)
+
+
+def test_conformalize_is_calibrate():
+    assert SplitConformalClassifier.conformalize is SplitConformalClassifier.calibrate

@@ -1,0 +1,221 @@
+"""Every way logits may arrive gives the same sets, and wrong ones are refused with their place."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import conformax
+from conformax import SplitConformalClassifier
+
+
+@pytest.fixture
+def calibrated(rows):
+    return SplitConformalClassifier().calibrate(*rows)
+
+
+def layouts(logits: np.ndarray) -> dict[str, np.ndarray]:
+    n, k = logits.shape
+    padded = np.full((2 * n, 3 * k), np.nan, dtype=logits.dtype)
+    padded[::2, 1::3] = logits
+    unaligned = np.frombuffer(b"x" + logits.tobytes(), dtype=np.uint8)[1:].view(logits.dtype).reshape(n, k)
+    return {
+        "contiguous": logits,
+        "fortran": np.asfortranarray(logits),
+        "strided": padded[::2, 1::3],
+        "rows apart": np.repeat(logits, 2, axis=0)[::2],
+        "reversed": logits[::-1, ::-1].copy()[::-1, ::-1],
+        "unaligned": unaligned,
+        "swapped": logits.astype(logits.dtype.newbyteorder(">")),
+        "read-only": np.frombuffer(logits.tobytes(), dtype=logits.dtype).reshape(n, k),
+    }
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_any_layout_of_any_width(rows, calibrated, kind):
+    logits = rows[0].astype(kind)
+    wanted = calibrated.predict_set(rows[0])
+    for name, array in layouts(logits).items():
+        assert np.array_equal(array, logits), name
+        assert calibrated.predict_set(array) == wanted, name
+
+
+def test_bfloat16_of_ml_dtypes(rows, calibrated):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    narrow = rows[0].astype(ml_dtypes.bfloat16)
+    assert calibrated.predict_set(narrow) == calibrated.predict_set(narrow.astype(np.float32))
+    assert calibrated.predict_set(narrow[:, ::-1]) == calibrated.predict_set(narrow[:, ::-1].astype(np.float32))
+
+
+def test_lists_and_integers(calibrated):
+    wanted = calibrated.predict_set(np.arange(20.0).reshape(2, 10))
+    assert calibrated.predict_set(np.arange(20).reshape(2, 10)) == wanted
+    assert calibrated.predict_set(np.arange(20).reshape(2, 10).tolist()) == wanted
+    assert calibrated.predict_set(np.arange(20, dtype=np.uint16).reshape(2, 10)) == wanted
+
+
+def test_pandas(rows, calibrated):
+    pd = pytest.importorskip("pandas")
+    wanted = calibrated.predict_set(rows[0])
+    frame = pd.DataFrame(rows[0])
+    assert calibrated.predict_set(frame) == wanted
+    assert calibrated.predict_set(frame.astype({0: np.float64})) == wanted
+    assert calibrated.predict_set(frame.astype("Float64")) == wanted
+    assert calibrated.evaluate(frame, pd.Series(rows[1])).n == 600
+    with pytest.raises(ValueError, match="row 3, class 2 is NaN"):
+        calibrated.predict_set(frame.astype("Float64").mask((frame.index == 3)[:, None] & (frame.columns == 2)))
+    with pytest.raises(TypeError, match="real numbers"):
+        calibrated.predict_set(frame.astype(str))
+
+
+def test_blocks_of_a_frame_join_and_name_the_row(rows, calibrated, monkeypatch):
+    pd = pytest.importorskip("pandas")
+    monkeypatch.setattr("conformax._inputs._BLOCK", 10 * 7)
+    wanted = calibrated.predict_set(rows[0])
+    frame = pd.DataFrame(rows[0])
+    assert calibrated.predict_set(frame) == wanted
+    assert np.array_equal(conformax.scores(frame), conformax.scores(rows[0]))
+    assert np.array_equal(calibrated.predict_p(frame), calibrated.predict_p(rows[0]))
+    assert np.array_equal(calibrated.predict_proba(frame), calibrated.predict_proba(rows[0]))
+    frame.iloc[500, 4] = np.inf
+    with pytest.raises(ValueError, match="row 500, class 4 is inf"):
+        calibrated.predict_set(frame)
+
+
+def test_polars(rows, calibrated):
+    pl = pytest.importorskip("polars")
+    wanted = calibrated.predict_set(rows[0])
+    frame = pl.DataFrame(rows[0])
+    assert calibrated.predict_set(frame) == wanted
+    assert calibrated.predict_set(pl.Series(rows[0])) == wanted
+    with pytest.raises(TypeError, match="collect it first"):
+        calibrated.predict_set(frame.lazy())
+
+
+def test_arrow(rows, calibrated):
+    pa = pytest.importorskip("pyarrow")
+    wanted = calibrated.predict_set(rows[0])
+    for kind in (np.float16, np.float32, np.float64):
+        flat = pa.array(rows[0].astype(kind).ravel())
+        lists = pa.FixedSizeListArray.from_arrays(flat, 10)
+        assert calibrated.predict_set(lists) == wanted
+        assert calibrated.predict_set(lists[200:]) == wanted[200:]
+        assert calibrated.predict_set(pa.chunked_array([lists[:250], lists[250:]])) == wanted
+    table = pa.table({str(k): rows[0][:, k] for k in range(10)})
+    assert calibrated.predict_set(table) == wanted
+    assert calibrated.predict_set(table.to_batches()[0]) == wanted
+    with pytest.raises(TypeError, match="fixed-size list"):
+        calibrated.predict_set(pa.array([[1.0], [2.0]]))
+    with pytest.raises(ValueError, match="nulls"):
+        calibrated.predict_set(pa.array([[1.0] * 10, None], type=pa.list_(pa.float64(), 10)))
+
+
+@pytest.mark.peers
+def test_torch(rows, calibrated):
+    torch = pytest.importorskip("torch")
+    tensor = torch.from_numpy(rows[0])
+    wanted = calibrated.predict_set(rows[0])
+    for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
+        narrow = tensor.to(kind)
+        expected = wanted if kind != torch.bfloat16 else calibrated.predict_set(narrow.float())
+        assert calibrated.predict_set(narrow) == expected
+        assert calibrated.predict_set(narrow.requires_grad_()) == expected
+    assert calibrated.predict_set(tensor.T.contiguous().T) == wanted
+    assert calibrated.evaluate(tensor, torch.from_numpy(rows[1])).n == 600
+
+
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda z: z.__setitem__((3, 4), np.nan), "logit at row 3, class 4 is NaN: wanted a finite number"),
+        (lambda z: z.__setitem__((3, 4), np.inf), "logit at row 3, class 4 is inf"),
+        (lambda z: z.__setitem__(5, -np.inf), "every logit of row 5 is -inf"),
+    ],
+)
+def test_bad_values_are_named_with_their_place(rows, calibrated, spoil, message):
+    logits = rows[0].copy()
+    spoil(logits)
+    for call in (calibrated.predict_set, calibrated.predict_proba, calibrated.predict_p, calibrated.predict,
+                 conformax.scores, conformax.softmax):  # fmt: skip
+        with pytest.raises(ValueError, match=message):
+            call(logits)
+
+
+def test_the_first_bad_row_is_named_whatever_the_threads(calibrated):
+    logits = np.zeros((300_000, 10), dtype=np.float32)
+    logits[[120_000, 299_999], 3] = np.nan
+    for _ in range(5):
+        with pytest.raises(ValueError, match="row 120000, class 3"):
+            calibrated.predict_set(logits)
+
+
+def test_wrong_shapes_and_types_say_what_was_wanted(rows, calibrated):
+    logits, labels = rows
+    with pytest.raises(ValueError, match="two dimensions, rows and classes, got 1"):
+        calibrated.predict_set(logits[0])
+    with pytest.raises(ValueError, match="wanted 10 classes, got 9"):
+        calibrated.predict_set(logits[:, :9])
+    with pytest.raises(ValueError, match="there are 600 rows of logits but 599 labels"):
+        SplitConformalClassifier().calibrate(logits, labels[:-1])
+    with pytest.raises(ValueError, match="label at row 2 is 10, but with 10 classes labels lie in 0..10"):
+        SplitConformalClassifier().calibrate(logits[:3], [0, 1, 10])
+    with pytest.raises(ValueError, match="one dimension, a class per row, got 2"):
+        SplitConformalClassifier().calibrate(logits, np.eye(10)[labels])
+    with pytest.raises(TypeError, match="labels must be integers"):
+        SplitConformalClassifier().calibrate(logits, labels.astype(float))
+    with pytest.raises(TypeError, match="real numbers of at most 64 bits, got complex64"):
+        calibrated.predict_set(logits.astype(np.complex64))
+    with pytest.raises(ValueError, match="calibration needs at least one row, got none"):
+        SplitConformalClassifier().calibrate(logits[:0], labels[:0])
+    assert len(calibrated.predict_set(logits[:0])) == 0
+    with pytest.raises(ValueError, match="metrics need at least one row"):
+        calibrated.evaluate(logits[:0], labels[:0])
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"alpha": 0}, ValueError, "alpha must lie strictly between 0 and 1, got 0"),
+        ({"alpha": 1.5}, ValueError, "alpha must lie strictly between 0 and 1, got 1.5"),
+        ({"alpha": "many"}, ValueError, "wanted a decimal number"),
+        ({"alpha": None}, TypeError, "alpha must be a number"),
+        ({"alpha": []}, ValueError, "at least one level"),
+        ({"confidence_level": 1.0}, ValueError, "confidence must lie strictly between 0 and 1"),
+        ({"alpha": 0.2, "confidence_level": 0.9}, ValueError, "alpha or confidence_level, not both"),
+        ({"gamma": 0.5}, ValueError, "gamma must lie between 1 and 16, got 0.5"),
+        ({"score": "softmax"}, ValueError, 'no score is called "softmax"; there are entmax'),
+        ({"score": 3}, TypeError, "score must be a name or a score object, got int"),
+        ({"score": "lac", "gamma": 1.5}, ValueError, "gamma must be absent for this score"),
+        ({"score": conformax.EntmaxScore(), "gamma": 1.5}, ValueError, "gamma belongs to the score object"),
+        ({"score": "raps", "lambda_": -1.0}, ValueError, "lambda must be finite and not negative"),
+        ({"masked": "perhaps"}, ValueError, 'masked must be "allowed" or "never"'),
+    ],
+)
+def test_bad_parameters_are_refused_at_calibration(rows, params, error, message):
+    with pytest.raises(error, match=message):
+        SplitConformalClassifier(**params).calibrate(*rows)
+
+
+def test_uncalibrated_classifiers_raise_sklearns_error_or_its_look_alike(rows, monkeypatch):
+    cp = SplitConformalClassifier()
+    with pytest.raises(conformax.NotFittedError if not _has_sklearn() else _sklearns(), match="not calibrated"):
+        cp.predict_set(rows[0])
+    monkeypatch.setitem(__import__("sys").modules, "sklearn.exceptions", None)
+    for use in (lambda: cp.predict_set(rows[0]), lambda: cp.threshold_, lambda: cp.n_calibration_):
+        with pytest.raises(conformax.NotFittedError, match="call `calibrate`"):
+            use()
+    assert issubclass(conformax.NotFittedError, (ValueError, AttributeError))
+
+
+def _has_sklearn() -> bool:
+    try:
+        import sklearn.exceptions  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def _sklearns() -> type[Exception]:
+    from sklearn.exceptions import NotFittedError
+
+    return NotFittedError

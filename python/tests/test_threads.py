@@ -1,0 +1,119 @@
+"""Long calls let others run, can be interrupted, survive forks and arrays that change under them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import conformax
+from conformax import SplitConformalClassifier
+
+INTERRUPTED = """
+import os, signal, threading, time
+import numpy as np, conformax
+# Every label of 4,000 rows of 4,000 classes by the definition: far longer than this test waits.
+logits = np.random.default_rng(0).normal(size=(4000, 4000))
+threading.Timer(1.0, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+start = time.monotonic()
+try:
+    conformax.{call}
+except KeyboardInterrupt:
+    print("interrupted", time.monotonic() - start < 8)
+else:
+    print("finished")
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals to one's own process are POSIX's")
+@pytest.mark.parametrize(
+    "call",
+    [
+        "scores(logits, gamma=1.3)",
+        "SplitConformalClassifier().tune(logits, logits.argmin(axis=1), grid=[1.1 + i / 1e4 for i in range(3000)])",
+    ],
+)
+def test_ctrl_c_interrupts(call):
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED.format(call=call)], capture_output=True, text=True, timeout=120
+    )
+    assert done.stdout.strip() == "interrupted True", done
+
+
+def test_the_interpreter_is_released():
+    logits = np.random.default_rng(0).normal(size=(40_000, 500)).astype(np.float32)
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.monotonic())
+            time.sleep(0.001)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    start = time.monotonic()
+    while time.monotonic() - start < 0.5:
+        conformax.scores(logits, logits.argmin(axis=1), gamma=1.3, n_threads=1)
+    stop.set()
+    ticker.join()
+    # Held all along, the interpreter would let the ticker in only between calls.
+    assert len(ticks) > 50
+
+
+def test_inputs_may_change_during_a_call():
+    rng = np.random.default_rng(1)
+    logits = rng.normal(size=(3000, 300)).astype(np.float32)
+    labels = rng.integers(300, size=3000)
+    cp = SplitConformalClassifier("raps").calibrate(logits, labels)
+    stop = threading.Event()
+
+    def scribble():
+        noise = [rng.normal(size=logits.shape).astype(np.float32) for _ in range(2)] + [np.nan]
+        while not stop.is_set():
+            for values in noise:
+                logits[...] = values
+
+    writer = threading.Thread(target=scribble)
+    writer.start()
+    try:
+        for _ in range(60):
+            try:
+                sets = cp.predict_set(logits)
+            except (ValueError, RuntimeError):
+                continue
+            assert sets.offsets[0] == 0 and sets.offsets[-1] == len(sets.indices)
+            assert (np.diff(sets.offsets) >= 0).all() and (sets.indices < 300).all()
+    finally:
+        stop.set()
+        writer.join()
+
+
+def test_many_threads_may_call_at_once(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier("raps").calibrate(logits, labels)
+    wanted = cp.predict_set(logits)
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(cp.predict_set(logits))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 8 and all(sets == wanted for sets in found)
+
+
+def _average_size(logits):
+    return conformax.average_size(conformax.sets(logits, 1.0))
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+def test_forked_children_have_threads_of_their_own(rows):
+    wanted = _average_size(rows[0])
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(_average_size, [rows[0]] * 4).get(timeout=60) == [wanted] * 4
