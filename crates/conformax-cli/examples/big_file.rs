@@ -7,14 +7,14 @@
 use std::error::Error;
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, FixedSizeListArray, Float32Array, Int64Array, RecordBatch};
-use arrow_schema::{DataType, Field, Schema};
 use conformax_io::{Block, Data, LabelUse, Source, SourceOptions};
-use parquet::arrow::ArrowWriter;
+use parquet::data_type::{FloatType, Int64Type};
 use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -74,7 +74,7 @@ impl Tile {
         Ok(())
     }
 
-    fn write_labels_beside(&self, tiles: usize, path: &std::path::Path) -> Outcome<()> {
+    fn write_labels_beside(&self, tiles: usize, path: &Path) -> Outcome<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(".labels.npy");
         self.write_labels(tiles, &mut BufWriter::new(File::create(name)?))
@@ -87,7 +87,7 @@ impl Tile {
         Ok(())
     }
 
-    fn write_npy(&self, tiles: usize, path: &std::path::Path) -> Outcome<()> {
+    fn write_npy(&self, tiles: usize, path: &Path) -> Outcome<()> {
         let mut out = BufWriter::new(File::create(path)?);
         out.write_all(&self.logits_header(tiles, false))?;
         self.write_rows(tiles, &mut out)?;
@@ -95,7 +95,7 @@ impl Tile {
         self.write_labels_beside(tiles, path)
     }
 
-    fn write_fortran(&self, tiles: usize, path: &std::path::Path) -> Outcome<()> {
+    fn write_fortran(&self, tiles: usize, path: &Path) -> Outcome<()> {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
         out.write_all(&self.logits_header(tiles, true))?;
         for class in 0..self.classes {
@@ -108,7 +108,7 @@ impl Tile {
         self.write_labels_beside(tiles, path)
     }
 
-    fn write_npz(&self, tiles: usize, path: &std::path::Path) -> Outcome<()> {
+    fn write_npz(&self, tiles: usize, path: &Path) -> Outcome<()> {
         let mut zip = zip::ZipWriter::new(BufWriter::new(File::create(path)?));
         let deflated = zip::write::SimpleFileOptions::default()
             .compression_method(zip::CompressionMethod::Deflated)
@@ -123,28 +123,37 @@ impl Tile {
         Ok(())
     }
 
-    fn write_parquet(&self, tiles: usize, path: &std::path::Path) -> Outcome<()> {
-        let item = Arc::new(Field::new_list_field(DataType::Float32, false));
-        let list = DataType::FixedSizeList(item.clone(), i32::try_from(self.classes)?);
-        let schema = Arc::new(Schema::new(vec![
-            Field::new("labels", DataType::Int64, false),
-            Field::new("logits", list, false),
-        ]));
-        // One row group, and pages small enough to be written as they come.
-        let properties = WriterProperties::builder()
-            .set_max_row_group_row_count(Some(usize::MAX))
-            .set_dictionary_enabled(false)
-            .build();
-        let mut writer = ArrowWriter::try_new(File::create(path)?, schema.clone(), Some(properties))?;
-        let labels: ArrayRef =
-            Arc::new(Int64Array::from_iter_values(self.labels.iter().map(|&y| i64::from(y))));
-        for tile in 0..tiles {
-            let values: ArrayRef = Arc::new(Float32Array::from(self.shifted(tile)));
-            let classes = i32::try_from(self.classes)?;
-            let logits = Arc::new(FixedSizeListArray::try_new(item.clone(), classes, values, None)?);
-            writer.write(&RecordBatch::try_new(schema.clone(), vec![labels.clone(), logits])?)?;
+    /// Column by column, since a row group written row by row is held in memory until it is whole.
+    fn write_parquet(&self, tiles: usize, path: &Path) -> Outcome<()> {
+        let schema = Arc::new(parse_message_type(
+            "message data {
+                required int64 labels;
+                required group logits (LIST) { repeated group list { required float element; } }
+            }",
+        )?);
+        let properties = Arc::new(WriterProperties::builder().set_dictionary_enabled(false).build());
+        let mut file = SerializedFileWriter::new(File::create(path)?, schema, properties)?;
+        let mut group = file.next_row_group()?;
+        let labels: Vec<i64> = self.labels.iter().map(|label| i64::from(*label)).collect();
+        if let Some(mut column) = group.next_column()? {
+            for _ in 0..tiles {
+                column.typed::<Int64Type>().write_batch(&labels, None, None)?;
+            }
+            column.close()?;
         }
-        writer.close()?;
+        // Every element is there; the first of a row begins a new list.
+        let present = vec![1; self.logits.len()];
+        let within: Vec<i16> =
+            (0..self.logits.len()).map(|index| i16::from(!index.is_multiple_of(self.classes))).collect();
+        if let Some(mut column) = group.next_column()? {
+            for tile in 0..tiles {
+                let values = self.shifted(tile);
+                column.typed::<FloatType>().write_batch(&values, Some(&present), Some(&within))?;
+            }
+            column.close()?;
+        }
+        group.close()?;
+        file.close()?;
         Ok(())
     }
 }
