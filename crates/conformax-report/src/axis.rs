@@ -43,7 +43,7 @@ impl Axis {
         let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
         let digits = decimals(step);
         let ticks: Vec<_> =
-            (first..=last).map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step))).collect();
+            (first..=last).map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step).replace('-', "−"))).collect();
         let values = (first as f64 * step, last as f64 * step);
         Self { label: label.to_owned(), values, spacing: Spacing::Even, ticks }
     }
