@@ -23,7 +23,15 @@ pub(crate) fn of_benchmark(view: &View<'_>, benchmark: usize, summary: &Benchmar
         ("Choice of γ", choice_of_gamma(view, benchmark)),
         ("Tuning", tuning(view, summary)),
     ];
-    found.into_iter().filter_map(|(about, sentence)| Some(Finding { about, sentence: sentence? })).collect()
+    found
+        .into_iter()
+        .filter_map(|(about, sentence)| Some(Finding { about, sentence: bound(&sentence?) }))
+        .collect()
+}
+
+/// Keeps an equation or a spread on one line, by spaces that do not break.
+fn bound(sentence: &str) -> String {
+    sentence.replace(" = ", "\u{a0}=\u{a0}").replace(" − ", "\u{a0}−\u{a0}").replace(" ± ", "\u{a0}±\u{a0}")
 }
 
 /// How many splits the sentences' means are over.
@@ -198,10 +206,15 @@ fn choice_of_gamma(view: &View<'_>, benchmark: usize) -> Option<String> {
             .filter_map(|record| record.gamma)
             .collect();
         chosen.sort_by(f64::total_cmp);
-        let chosen: Vec<String> = chosen.iter().map(f64::to_string).collect();
-        (!chosen.is_empty()).then(|| format!("{} at {at}", number::listed(&chosen)))
+        let (low, high) = (*chosen.first()?, *chosen.last()?);
+        let range = if low == high { format!("{low}") } else { format!("between {low} and {high}") };
+        Some(format!("at {at} the γ that {name} chose is {range}"))
     })?;
-    Some(format!("Over {} splits {name} chose γ = {text}", view.results.provenance.splits))
+    Some(format!(
+        "{} over the study’s {} splits.",
+        text.trim_end_matches('.'),
+        view.results.provenance.splits
+    ))
 }
 
 fn tuning(view: &View<'_>, summary: &BenchmarkSummary) -> Option<String> {
