@@ -83,6 +83,17 @@ impl<'a> Console<'a> {
         bar
     }
 
+    /// A bar on standard error over the stages of a study; none when standard error is no terminal.
+    pub(crate) fn stages(&self) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("[{bar:32}] {pos}/{len} {wide_msg}");
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        bar.set_style(style.expect("the template is well formed").progress_chars("━╸ "));
+        bar
+    }
+
     /// Tells of a failure and says what it means to a shell.
     pub(crate) fn report(&mut self, failure: &Failure) -> ExitCode {
         // There is nobody left to tell where these writes fail.

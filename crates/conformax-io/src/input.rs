@@ -60,14 +60,9 @@ fn logarithms(values: impl Iterator<Item = f64>, out: &mut Vec<f64>) -> Result<(
         if !(0.0..=1.0).contains(&value) {
             return Err((index, Problem::Probability(value)));
         }
-        out.push(ln(value));
+        out.push(conformax::ln(value));
     }
     Ok(())
-}
-
-/// The one logarithm of this crate: a pinned one, since the platform's gives other bits on other systems.
-fn ln(value: f64) -> f64 {
-    libm::log(value)
 }
 
 #[cfg(test)]

@@ -42,8 +42,9 @@ impl Axis {
         let step = round_step((high - low) / 4.0);
         let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
         let digits = decimals(step);
-        let ticks: Vec<_> =
-            (first..=last).map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step))).collect();
+        let ticks: Vec<_> = (first..=last)
+            .map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step).replace('-', "−")))
+            .collect();
         let values = (first as f64 * step, last as f64 * step);
         Self { label: label.to_owned(), values, spacing: Spacing::Even, ticks }
     }

@@ -66,7 +66,8 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
 /// What a map of the template is made from.
 fn lede(view: &View<'_>) -> String {
     let results = view.results;
-    let few = |n: usize, one: &str, more: &str| format!("{} {}", number::word(n), if n == 1 { one } else { more });
+    let few =
+        |n: usize, one: &str, more: &str| format!("{} {}", number::word(n), if n == 1 { one } else { more });
     let splits = results.provenance.splits as usize;
     let text = format!(
         "{} on {} at {}, over {}: {} measurements.",
@@ -119,7 +120,11 @@ fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
         Some(spread) => Number {
             mean: Some(spread.mean),
             text: (metric.print)(spread.mean),
-            spread: if spread.splits > 1 { format!("± {}", (metric.print)(spread.deviation)) } else { String::new() },
+            spread: if spread.splits > 1 {
+                format!("± {}", (metric.print)(spread.deviation))
+            } else {
+                String::new()
+            },
         },
     }
 }
@@ -127,12 +132,16 @@ fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
 /// The numbers of the table that follows the chosen level, as JSON: `[benchmark][level][procedure][metric]`.
 fn numbers(view: &View<'_>) -> String {
     let of_cell = |benchmark, level, procedure| -> Vec<Number> {
-        METRICS.iter().map(|metric| shown_number(view, Cell { benchmark, procedure, level }, *metric)).collect()
+        METRICS
+            .iter()
+            .map(|metric| shown_number(view, Cell { benchmark, procedure, level }, *metric))
+            .collect()
     };
     let numbers: Vec<Vec<Vec<Vec<Number>>>> = view
         .benchmarks()
         .map(|(benchmark, _)| {
-            let of_level = |(level, _)| view.procedures().map(|(p, _)| of_cell(benchmark, level, p)).collect();
+            let of_level =
+                |(level, _)| view.procedures().map(|(p, _)| of_cell(benchmark, level, p)).collect();
             view.levels().map(of_level).collect()
         })
         .collect();
@@ -298,7 +307,10 @@ fn provenance(view: &View<'_>) -> Value {
         ("Arithmetic", format!("version {}", p.arithmetic_version)),
         ("Randomised scores", p.draw_scheme.clone()),
         ("Seed", format!("{} (split i uses seed + i)", p.seed)),
-        ("Splits", format!("{} in tables and figures, {} behind claims", p.splits, number::count(p.claim_splits))),
+        (
+            "Splits",
+            format!("{} in tables and figures, {} behind claims", p.splits, number::count(p.claim_splits)),
+        ),
         ("Machine", format!("{}, {} threads", p.machine, p.threads)),
         ("Duration", format!("{:.1} s", p.duration_seconds)),
     ];

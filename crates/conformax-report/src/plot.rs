@@ -168,7 +168,8 @@ impl Plot {
         let places = apart(&wanted, NAME_STEP, (8.0, self.frame.height - self.frame.bottom));
         for ((from, series), to) in ends.into_iter().zip(places) {
             let lead = path([(right - 6.0, from), (right + 4.0, to)]);
-            let name = words(right + 8.0, to + 4.0, &series.style.name, "name").set("fill", series.style.light);
+            let name =
+                words(right + 8.0, to + 4.0, &series.style.name, "name").set("fill", series.style.light);
             self.push(
                 series
                     .group("series end")
@@ -202,7 +203,11 @@ fn stroked(d: String, style: &Style) -> Element {
 }
 
 pub(crate) fn rule(from: (f64, f64), to: (f64, f64), class: &str, colour: &str) -> Element {
-    Element::new("path").set("class", class).set("d", path([from, to])).set("fill", "none").set("stroke", colour)
+    Element::new("path")
+        .set("class", class)
+        .set("d", path([from, to]))
+        .set("fill", "none")
+        .set("stroke", colour)
 }
 
 pub(crate) fn words(x: f64, y: f64, text: &str, class: &str) -> Element {

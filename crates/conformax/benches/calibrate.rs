@@ -2,7 +2,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use conformax::{
-    Alpha, CalibrationScores, Calibration, EntmaxScore, Logits, Masked, Strata, evaluate, score_labels,
+    Alpha, Calibration, CalibrationScores, EntmaxScore, Logits, Masked, Strata, evaluate, score_labels,
 };
 use divan::{Bencher, black_box};
 

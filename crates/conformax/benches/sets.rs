@@ -3,7 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use conformax::{
-    Alpha, Calibrated, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score, predict_each,
+    Alpha, Calibrated, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score,
+    predict_each,
 };
 use divan::{Bencher, black_box};
 
@@ -47,7 +48,9 @@ fn entmax15_plain(bencher: Bencher, classes: usize) {
         let in_set = |row: usize, label: u32| {
             model.score().score(rows.row(row).unwrap(), label) <= model.level().threshold
         };
-        (0..rows.len()).map(|row| (0..classes as u32).filter(|label| in_set(row, *label)).count()).sum::<usize>()
+        (0..rows.len())
+            .map(|row| (0..classes as u32).filter(|label| in_set(row, *label)).count())
+            .sum::<usize>()
     });
 }
 
@@ -86,7 +89,8 @@ fn raps(bencher: Bencher, classes: usize) {
 fn entmax15_ten_levels(bencher: Bencher, classes: usize) {
     let data = Tiled::of_width(classes);
     let logits = Logits::new(&data.logits, classes).unwrap();
-    let models: Vec<_> = (1..=10).map(|i| model(&data, EntmaxScore::default(), f64::from(i) / 100.0)).collect();
+    let models: Vec<_> =
+        (1..=10).map(|i| model(&data, EntmaxScore::default(), f64::from(i) / 100.0)).collect();
     bencher.bench_local(|| predict_each(black_box(&models), logits).unwrap());
 }
 

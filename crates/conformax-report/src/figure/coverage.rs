@@ -86,7 +86,8 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     let series: Vec<Series<'_>> =
         view.procedures().map(|(procedure, _)| one(view, benchmark, procedure, step)).collect();
     let ends = || {
-        let measured = series.iter().flat_map(|s| &s.points).flat_map(|point| [point.spread.0, point.spread.1]);
+        let measured =
+            series.iter().flat_map(|s| &s.points).flat_map(|point| [point.spread.0, point.spread.1]);
         measured.chain(bands.iter().flatten().flat_map(|(_, low, high)| [*low, *high]))
     };
     let reach = ends().map(f64::abs).fold(0.1, f64::max);

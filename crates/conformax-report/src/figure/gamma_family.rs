@@ -89,8 +89,17 @@ fn smallest(series: &[Series<'_>]) -> String {
     let at = |place: fn(&[Point]) -> Option<&Point>| {
         let ends = series.iter().filter_map(|series| place(&series.points).map(|point| (series, point)));
         ends.min_by(|a, b| a.1.y.total_cmp(&b.1.y)).map(|(series, point)| {
-            format!("At {} the smallest sets have {} ({}).", point.at, series.style.name, number::size(point.y))
+            format!(
+                "At {} the smallest sets have {} ({}).",
+                point.at,
+                series.style.name,
+                number::size(point.y)
+            )
         })
     };
-    [at(|points| points.first()), at(|points| points.last())].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [at(|points| points.first()), at(|points| points.last())]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -9,8 +9,15 @@ use crate::view::{View, spread};
 /// One row per benchmark.
 pub(super) fn table(view: &View<'_>) -> Table {
     let header = vec![
-        "benchmark", "rows", "classes", "n_test", "test_accuracy", "test_deviation", "n_cal",
-        "calibration_accuracy", "calibration_deviation",
+        "benchmark",
+        "rows",
+        "classes",
+        "n_test",
+        "test_accuracy",
+        "test_deviation",
+        "n_cal",
+        "calibration_accuracy",
+        "calibration_deviation",
     ];
     let splits = view.results.provenance.splits;
     Table {
@@ -42,7 +49,10 @@ fn row(benchmark: &BenchmarkSummary) -> Row {
     let accuracy = |read: fn(&SplitSummary) -> f64, paper: Option<(f64, f64)>| Cell {
         main: spread(benchmark.splits.iter().map(read))
             .map_or_else(|| "–".to_owned(), |ours| number::spread(ours, number::share)),
-        below: paper.map(|(mean, deviation)| format!("paper {mean:.3} ± {deviation:.3}")).into_iter().collect(),
+        below: paper
+            .map(|(mean, deviation)| format!("paper {mean:.3} ± {deviation:.3}"))
+            .into_iter()
+            .collect(),
     };
     let cells = vec![
         Cell {
@@ -64,7 +74,8 @@ fn rows_of(benchmark: &BenchmarkSummary) -> (u64, u64) {
 fn record(benchmark: &BenchmarkSummary) -> Vec<String> {
     let (n_test, n_cal) = rows_of(benchmark);
     let test = spread(benchmark.splits.iter().map(|split| split.test_accuracy)).unwrap_or_default();
-    let calibration = spread(benchmark.splits.iter().map(|split| split.calibration_accuracy)).unwrap_or_default();
+    let calibration =
+        spread(benchmark.splits.iter().map(|split| split.calibration_accuracy)).unwrap_or_default();
     vec![
         benchmark.name.clone(),
         benchmark.rows.to_string(),
