@@ -44,7 +44,10 @@ impl Example {
         let score = EntmaxScore { gamma: Gamma::ENTMAX15 };
         let beta = score.temperature(THRESHOLD).expect("1.5-entmax has a temperature");
         let mut p = [0.0; LOGITS.len()];
-        Entmax::new(Gamma::ENTMAX15).with_beta(beta).expect("δ over a threshold is finite").forward(row, &mut p);
+        Entmax::new(Gamma::ENTMAX15)
+            .with_beta(beta)
+            .expect("δ over a threshold is finite")
+            .forward(row, &mut p);
         let mut order: Vec<u32> = (0..LOGITS.len() as u32).collect();
         order.sort_by(|&a, &b| row.logit(b).total_cmp(&row.logit(a)));
         Self {
@@ -155,7 +158,7 @@ fn logits(example: &Example) -> Panel {
 fn scores(example: &Example) -> Panel {
     let axis = Axis::even("", 0.0, 3.0);
     let scale = Scale { values: axis.values, place: (LEFT + 10.0, WIDTH - 52.0), spacing: axis.spacing };
-    let mut group = rows(example, "s = ‖(z − z_y)₊‖, how strange each label is");
+    let mut group = rows(example, "score s, how strange each label is");
     let style = style();
     let cut = scale.at(THRESHOLD);
     let zone = Element::new("rect")
@@ -182,7 +185,8 @@ fn scores(example: &Example) -> Panel {
             .at("data-px", x)
             .set("data-at", format!("label {}", example.labels[place]))
             .set("data-value", format!("{score:.2}"));
-        let value = words(WIDTH - 4.0, middle(place) + 4.0, &format!("{score:.2}"), "value").set("text-anchor", "end");
+        let value = words(WIDTH - 4.0, middle(place) + 4.0, &format!("{score:.2}"), "value")
+            .set("text-anchor", "end");
         group.push(Element::group(class).with(dot).with(value));
     }
     let alternative = format!(
@@ -206,7 +210,10 @@ fn probabilities(example: &Example) -> Panel {
         words(WIDTH / 2.0, HEIGHT - 8.0, &format!("the same set, {}", example.set()), "value")
             .set("text-anchor", "middle"),
     );
-    let alternative = format!("1.5-entmax at that temperature gives a probability to {} and exactly 0 to the others.", example.set());
+    let alternative = format!(
+        "1.5-entmax at that temperature gives a probability to {} and exactly 0 to the others.",
+        example.set()
+    );
     panel("Temperature: keep p > 0", alternative, group)
 }
 
@@ -214,7 +221,11 @@ fn data(example: &Example) -> Table {
     let columns = ["Label", "Logit", "Score", "Probability", "In the set"];
     let mut table = Table {
         slug: "figure-1-idea".to_owned(),
-        columns: columns.iter().enumerate().map(|(i, name)| if i == 0 { Column::text(name) } else { Column::number(name) }).collect(),
+        columns: columns
+            .iter()
+            .enumerate()
+            .map(|(i, name)| if i == 0 { Column::text(name) } else { Column::number(name) })
+            .collect(),
         ..Table::default()
     };
     table.records.header = vec!["label", "logit", "score", "probability", "in_set"];

@@ -63,13 +63,16 @@ pub(super) fn as_printed(view: &View<'_>) -> Vec<Table> {
     for (benchmark, summary) in view.benchmarks() {
         let levels = view.printed_levels();
         let number_of = |level: usize| {
-            printed(&summary.name).find(|table| table.alpha == view.results.levels[level]).map(|table| table.table)
+            printed(&summary.name)
+                .find(|table| table.alpha == view.results.levels[level])
+                .map(|table| table.table)
         };
         let mut numbers: Vec<Option<u32>> = levels.iter().map(|&level| number_of(level)).collect();
         numbers.sort_unstable();
         numbers.dedup();
         for number in numbers {
-            let chosen: Vec<usize> = levels.iter().copied().filter(|&level| number_of(level) == number).collect();
+            let chosen: Vec<usize> =
+                levels.iter().copied().filter(|&level| number_of(level) == number).collect();
             let mut table = one(view, benchmark, &chosen);
             let prefix = number.map_or_else(String::new, |number| format!("table-{number}-"));
             table.slug = format!("{prefix}strata-{}", summary.name);
@@ -97,7 +100,16 @@ fn one(view: &View<'_>, benchmark: usize, levels: &[usize]) -> Table {
     let mut rows = Vec::new();
     let mut records = Records {
         header: vec![
-            "benchmark", "alpha", "procedure", "from", "to", "n", "n_per_split", "coverage", "empty", "paper_n",
+            "benchmark",
+            "alpha",
+            "procedure",
+            "from",
+            "to",
+            "n",
+            "n_per_split",
+            "coverage",
+            "empty",
+            "paper_n",
             "paper_coverage",
         ],
         rows: Vec::new(),
@@ -209,7 +221,8 @@ fn per_split(n: f64) -> String {
 
 /// Where the printed counts fall short of the paper's test rows, and why ours do not.
 fn notes(benchmark: &str, levels: impl Iterator<Item = f64>) -> Vec<String> {
-    let Some(rows) = paper::ACCURACY.iter().find(|row| row.benchmark == benchmark).map(|row| row.n_test) else {
+    let Some(rows) = paper::ACCURACY.iter().find(|row| row.benchmark == benchmark).map(|row| row.n_test)
+    else {
         return Vec::new();
     };
     let mut short = Vec::new();

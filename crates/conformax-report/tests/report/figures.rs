@@ -7,13 +7,20 @@ use roxmltree::Document;
 use crate::rendered::{Rendered, assert_close, deviation, mean, number};
 
 const NAMES: [&str; 9] = [
-    "figure-1-idea", "figure-2-entmax-plane", "figure-3-temperature", "figure-4-average-size",
-    "figure-5-gamma-family", "figure-6-singletons", "figure-7-coverage", "figure-8-gamma-size", "figure-9-sscv",
+    "figure-1-idea",
+    "figure-2-entmax-plane",
+    "figure-3-temperature",
+    "figure-4-average-size",
+    "figure-5-gamma-family",
+    "figure-6-singletons",
+    "figure-7-coverage",
+    "figure-8-gamma-size",
+    "figure-9-sscv",
 ];
 
 #[test]
 fn are_valid_xml_with_a_text_alternative() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     for name in NAMES {
         let text = rendered.text(&format!("figures/{name}.svg"));
         let document = Document::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -21,15 +28,23 @@ fn are_valid_xml_with_a_text_alternative() {
         assert_eq!((root.tag_name().name(), root.attribute("role")), ("svg", Some("img")), "{name}");
         for part in ["title", "desc"] {
             let found = root.children().find(|node| node.has_tag_name(("http://www.w3.org/2000/svg", part)));
-            assert!(found.and_then(|node| node.text()).is_some_and(|text| text.len() > 10), "{name} has no {part}");
+            assert!(
+                found.and_then(|node| node.text()).is_some_and(|text| text.len() > 10),
+                "{name} has no {part}"
+            );
         }
         assert!(!text.contains("NaN") && !text.contains("inf"), "{name} has a coordinate that is no number");
     }
 }
 
 /// Every value of a figure's CSV is the mean or spread of `read` over the records it names.
-fn check_cells(name: &str, (mean_field, deviation_field): (&str, &str), read: fn(&Record) -> f64, cells: usize) {
-    let rendered = Rendered::new();
+fn check_cells(
+    name: &str,
+    (mean_field, deviation_field): (&str, &str),
+    read: fn(&Record) -> f64,
+    cells: usize,
+) {
+    let rendered = Rendered::shared();
     let rows = rendered.csv(&format!("figures/{name}.csv"));
     assert_eq!(rows.len(), cells, "{name}");
     for row in rows {
@@ -57,7 +72,7 @@ fn singleton_ratio_is_the_records_mean() {
 
 #[test]
 fn singleton_coverage_is_empty_where_no_split_has_a_singleton() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let mut empty = 0;
     for row in rendered.csv("figures/figure-6-singletons.csv") {
         let records = rendered.records(&row["benchmark"], &row["procedure"], number(&row, "alpha"));
@@ -78,7 +93,7 @@ fn sscv_is_the_mean_of_each_splits() {
 }
 
 fn check_gammas(name: &str, sizes: fn(&Results) -> &[GammaSize], cells: usize) {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv(&format!("figures/{name}.csv"));
     assert_eq!(rows.len(), cells, "{name}");
     for row in rows {
@@ -105,11 +120,12 @@ fn a_study_without_gammas_has_neither_of_their_figures() {
 
 #[test]
 fn every_cell_of_average_size_has_its_mark() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let document = Document::parse(rendered.text("figures/figure-4-average-size.svg")).unwrap();
     for procedure in &rendered.results.procedures {
         let marks = document.descendants().filter(|node| {
-            let is_its = node.parent().and_then(|g| g.attribute("data-procedure")) == Some(procedure.as_str());
+            let is_its =
+                node.parent().and_then(|g| g.attribute("data-procedure")) == Some(procedure.as_str());
             is_its && node.attribute("class") == Some("mark")
         });
         assert_eq!(marks.count(), 4 * 10, "{procedure}");
@@ -118,14 +134,14 @@ fn every_cell_of_average_size_has_its_mark() {
 
 #[test]
 fn coverage_draws_one_band_per_number_of_calibrating_rows() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let document = Document::parse(rendered.text("figures/figure-7-coverage.svg")).unwrap();
     assert_eq!(document.descendants().filter(|node| node.attribute("class") == Some("law")).count(), 4 * 2);
 }
 
 #[test]
 fn the_plane_is_the_cores_entmax() {
-    let rows = Rendered::new().csv("figures/figure-2-entmax-plane.csv");
+    let rows = Rendered::shared().csv("figures/figure-2-entmax-plane.csv");
     assert_eq!(rows.len(), 121 * 3);
     for row in rows {
         let mut p = [0.0; 2];
@@ -138,7 +154,7 @@ fn the_plane_is_the_cores_entmax() {
 #[test]
 fn temperature_is_the_cores_entmax() {
     let z = [1.0, -1.0, -0.2, 0.4, -0.5];
-    let rows = Rendered::new().csv("figures/figure-3-temperature.csv");
+    let rows = Rendered::shared().csv("figures/figure-3-temperature.csv");
     assert_eq!(rows.len(), 3 * 60 * 5);
     for row in rows {
         let mut p = [0.0; 5];
@@ -152,7 +168,7 @@ fn temperature_is_the_cores_entmax() {
 #[test]
 fn the_idea_shows_the_cores_scores() {
     let z = [1.0, -1.0, -0.2, 0.4, -0.5];
-    for row in Rendered::new().csv("figures/figure-1-idea.csv") {
+    for row in Rendered::shared().csv("figures/figure-1-idea.csv") {
         let label = number(&row, "label") as u32 - 1;
         let score = EntmaxScore { gamma: Gamma::ENTMAX15 }.score(Row::new(&z).unwrap(), label);
         assert_eq!(number(&row, "score"), score);

@@ -1,6 +1,7 @@
 //! The files of a report, by path, and CSV as rows of named fields.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use conformax_report::{File, Options, render};
 use conformax_study::{Record, Results};
@@ -13,8 +14,10 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    pub fn new() -> Self {
-        Self::of(synthetic::results())
+    /// The report of the made-up results, rendered once for all tests.
+    pub fn shared() -> &'static Self {
+        static SHARED: LazyLock<Rendered> = LazyLock::new(|| Rendered::of(synthetic::results()));
+        &SHARED
     }
 
     pub fn of(results: Results) -> Self {
@@ -28,7 +31,8 @@ impl Rendered {
 
     pub fn text(&self, path: &str) -> &str {
         let file = self.files.iter().find(|file| file.path == path);
-        let file = file.unwrap_or_else(|| panic!("{path} is not among {:?}", self.paths().collect::<Vec<_>>()));
+        let file =
+            file.unwrap_or_else(|| panic!("{path} is not among {:?}", self.paths().collect::<Vec<_>>()));
         std::str::from_utf8(&file.bytes).unwrap()
     }
 

@@ -5,14 +5,21 @@ use conformax_study::paper;
 use crate::rendered::{Rendered, assert_close, mean, number};
 
 const SLUGS: [&str; 10] = [
-    "table-1-coverage", "table-2-strata-imagenet5k", "table-3-accuracy", "table-4-strata-imagenet5k",
-    "table-5-strata-cifar100", "table-6-strata-newsgroups", "strata-cifar10", "claims", "tuning-cost",
+    "table-1-coverage",
+    "table-2-strata-imagenet5k",
+    "table-3-accuracy",
+    "table-4-strata-imagenet5k",
+    "table-5-strata-cifar100",
+    "table-6-strata-newsgroups",
+    "strata-cifar10",
+    "claims",
+    "tuning-cost",
     "all-metrics",
 ];
 
 #[test]
 fn come_in_three_forms_of_as_many_columns_as_the_header() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     for slug in SLUGS {
         let markdown = rendered.text(&format!("tables/{slug}.md"));
         let pipes = |line: &str| line.replace("\\|", "").matches('|').count();
@@ -31,7 +38,7 @@ fn come_in_three_forms_of_as_many_columns_as_the_header() {
 
 #[test]
 fn coverage_stands_beside_the_printed_one() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/table-1-coverage.csv");
     assert_eq!(rows.len(), 2 * 4 * 6);
     for row in rows {
@@ -48,13 +55,14 @@ fn coverage_stands_beside_the_printed_one() {
 
 #[test]
 fn strata_pool_counts_and_keep_every_test_row() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     for slug in SLUGS.iter().filter(|slug| slug.contains("strata")) {
         let rows = rendered.csv(&format!("tables/{slug}.csv"));
         for row in &rows {
             let records = rendered.records(&row["benchmark"], &row["procedure"], number(row, "alpha"));
             let (from, n) = (number(row, "from") as u64, number(row, "n") as u64);
-            let strata = || records.iter().flat_map(|r| &r.strata).filter(|s| s.from == from && s.from <= s.to);
+            let strata =
+                || records.iter().flat_map(|r| &r.strata).filter(|s| s.from == from && s.from <= s.to);
             assert_eq!(n, strata().map(|s| s.n).sum::<u64>(), "{slug}");
             assert_close(number(row, "n_per_split"), n as f64 / records.len() as f64);
             let covered: f64 = strata().map(|s| (s.coverage.unwrap_or(0.0) * s.n as f64).round()).sum();
@@ -62,18 +70,22 @@ fn strata_pool_counts_and_keep_every_test_row() {
         }
         let first = &rows[0];
         let records = rendered.records(&first["benchmark"], &first["procedure"], number(first, "alpha"));
-        let here = rows.iter().filter(|r| r["procedure"] == first["procedure"] && r["alpha"] == first["alpha"]);
+        let here =
+            rows.iter().filter(|r| r["procedure"] == first["procedure"] && r["alpha"] == first["alpha"]);
         let total: f64 = here.map(|row| number(row, "n")).sum();
-        let possible = records.iter().flat_map(|r| &r.strata).filter(|s| s.from <= s.to).map(|s| s.n).sum::<u64>();
+        let possible =
+            records.iter().flat_map(|r| &r.strata).filter(|s| s.from <= s.to).map(|s| s.n).sum::<u64>();
         assert_eq!(total as u64, possible, "{slug}");
     }
 }
 
 #[test]
 fn strata_show_what_the_paper_prints() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/table-2-strata-imagenet5k.csv");
-    let row = rows.iter().find(|row| row["procedure"] == "log-margin" && row["alpha"] == "0.1" && row["from"] == "11");
+    let row = rows
+        .iter()
+        .find(|row| row["procedure"] == "log-margin" && row["alpha"] == "0.1" && row["from"] == "11");
     let row = row.unwrap();
     assert_eq!((row["paper_n"].as_str(), row["paper_coverage"].as_str()), ("213", "0.653"));
     let markdown = rendered.text("tables/table-2-strata-imagenet5k.md");
@@ -83,7 +95,7 @@ fn strata_show_what_the_paper_prints() {
 
 #[test]
 fn accuracy_is_the_mean_over_splits() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/table-3-accuracy.csv");
     assert_eq!(rows.len(), rendered.results.benchmarks.len());
     for (row, benchmark) in rows.iter().zip(&rendered.results.benchmarks) {
@@ -96,7 +108,7 @@ fn accuracy_is_the_mean_over_splits() {
 
 #[test]
 fn tuning_cost_is_the_studys_comparison() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/tuning-cost.csv");
     assert_eq!(rows.len(), rendered.results.tuning.len());
     for (row, tuning) in rows.iter().zip(&rendered.results.tuning) {
@@ -108,7 +120,7 @@ fn tuning_cost_is_the_studys_comparison() {
 
 #[test]
 fn claims_carry_their_evidence() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/claims.csv");
     let evidence: Vec<_> = rendered.results.claims.iter().flat_map(|c| &c.evidence).collect();
     assert_eq!(rows.len(), evidence.len());
@@ -120,7 +132,7 @@ fn claims_carry_their_evidence() {
 
 #[test]
 fn all_metrics_are_the_records_means() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/all-metrics.csv");
     assert_eq!(rows.len(), 4 * 10 * 6 * 7);
     for row in rows.iter().filter(|row| row["metric"] == "covgap") {
