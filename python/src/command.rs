@@ -22,6 +22,7 @@ pub fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
                 // The watcher waits as long as there is a sender.
                 let _ = send.send(code.code());
             });
+            let mut interrupted = false;
             loop {
                 match receive.recv_timeout(TICK) {
                     Ok(code) => return Ok(code),
@@ -29,8 +30,13 @@ pub fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
                         return Err(PyRuntimeError::new_err("the command ended without a code"));
                     }
                     Err(RecvTimeoutError::Timeout) => {
-                        // The command ends by itself once told, and removes what it has half written.
+                        // The command ends by itself once told, and removes what it has half written; whoever asks
+                        // again does not want to wait for that.
                         if let Some(Err(_)) = Python::try_attach(|py| py.check_signals()) {
+                            if interrupted {
+                                std::process::exit(2);
+                            }
+                            interrupted = true;
                             conformax_cli::interrupt();
                         }
                     }

@@ -6,6 +6,9 @@ use pyo3::prelude::*;
 
 use crate::error::value_error;
 
+/// Indices of rows.
+type Indices<'py> = Bound<'py, PyArray1<i64>>;
+
 /// A level from its decimal text.
 pub fn alpha_of(text: &str) -> PyResult<Alpha> {
     text.parse().map_err(value_error)
@@ -46,7 +49,7 @@ pub fn split<'py>(
     n: usize,
     fractions: Vec<f64>,
     seed: u64,
-) -> PyResult<Vec<Bound<'py, PyArray1<i64>>>> {
+) -> PyResult<Vec<Indices<'py>>> {
     let parts = conformax::split(n, &fractions, seed).map_err(value_error)?;
     Ok(parts.into_iter().map(|part| indices(py, part)).collect())
 }
@@ -58,12 +61,12 @@ pub fn tuning_split<'py>(
     n: usize,
     tuning_fraction: f64,
     seed: u64,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>)> {
+) -> PyResult<(Indices<'py>, Indices<'py>)> {
     let TuningSplit { calibrating, tuning } =
         TuningSplit::new(n, tuning_fraction, seed).map_err(value_error)?;
     Ok((indices(py, calibrating), indices(py, tuning)))
 }
 
-fn indices(py: Python<'_>, rows: Vec<usize>) -> Bound<'_, PyArray1<i64>> {
+fn indices(py: Python<'_>, rows: Vec<usize>) -> Indices<'_> {
     PyArray1::from_vec(py, rows.into_iter().map(|row| row as i64).collect())
 }

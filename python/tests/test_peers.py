@@ -40,21 +40,29 @@ def data(request):
     return logits[:500], labels[:500], logits[500:], labels[500:]
 
 
+def _shell_of_torchcp() -> bool:
+    """Makes its scores importable by themselves.
+
+    Its `__init__`s import graphs, language models and losses with dependencies of their own; the scores need none.
+    """
+    found = importlib.util.find_spec("torchcp")
+    if found is None:
+        return False
+    for name in ("torchcp", "torchcp.classification"):
+        shell = types.ModuleType(name)
+        shell.__path__ = [str(Path(found.submodule_search_locations[0], *name.split(".")[1:]))]
+        sys.modules[name] = shell
+    return True
+
+
 class TestTorchCP:
     """`EntmaxScore`, APS and RAPS of TorchCP, without draws: it draws per label in prediction and per row before."""
 
     @pytest.fixture(autouse=True)
     def peer(self):
         self.torch = pytest.importorskip("torch")
-        if importlib.util.find_spec("torchcp") is None:
+        if "torchcp" not in sys.modules and not _shell_of_torchcp():
             pytest.skip("torchcp is not installed")
-        # Its `__init__`s import graphs, language models and losses with dependencies of their own; the scores need none.
-        shells = {}
-        for name in ("torchcp", "torchcp.classification"):
-            shells[name] = types.ModuleType(name)
-            folder = importlib.util.find_spec("torchcp").submodule_search_locations[0]
-            shells[name].__path__ = [str(Path(folder, *name.split(".")[1:]))]
-        sys.modules.update(shells)
         self.scores = importlib.import_module("torchcp.classification.score")
         self.common = importlib.import_module("torchcp.utils.common")
 

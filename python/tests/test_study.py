@@ -18,7 +18,7 @@ def records():
 
 def test_every_procedure_has_a_record(records):
     names = [record["procedure"] for record in records[2]]
-    assert len(names) == len(set(names)) >= 5 and "inv_prob" in names
+    assert len(names) == len(set(names)) >= 5 and "InvProb" in names
     for record in records[2]:
         assert abs(record["coverage"] - 0.8) < 0.1 and record["coverage_std"] > 0
         assert record["alpha"] == 0.2 and record["average_size"] >= 0.8

@@ -42,6 +42,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         numbers => Value::from_safe_string(numbers(view)),
         study => results.study.as_str(),
         lede => lede(view),
+        hero => hero(view, figures),
         verdicts => verdict_counts(&results.claims),
         findings_splits => findings::splits(view),
         benchmarks => benchmarks(view, chosen),
@@ -63,7 +64,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
     }
 }
 
-/// What a map of the template is made from.
+/// What the study is, in a sentence.
 fn lede(view: &View<'_>) -> String {
     let results = view.results;
     let few =
@@ -77,8 +78,29 @@ fn lede(view: &View<'_>) -> String {
         few(splits, "random split", "random splits"),
         number::count(results.records.len() as u64)
     );
+    sentence(&text)
+}
+
+/// With a capital at its start and a full stop at its end.
+fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    let mut out: String =
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default();
+    if !out.ends_with('.') {
+        out.push('.');
+    }
+    out
+}
+
+/// The panel of Figure 4 that a reader sees first: of the benchmark with the most classes, where sets differ most.
+fn hero(view: &View<'_>, figures: &[Figure]) -> Option<Value> {
+    let figure = figures.iter().find(|figure| figure.number == 4)?;
+    let (benchmark, summary) = view.benchmarks().max_by_key(|(_, summary)| summary.classes)?;
+    let panel = figure.panels.get(benchmark)?;
+    Some(context! {
+        title => format!("Labels in a set on {}, as more confidence is asked for", summary.title),
+        svg => Value::from_safe_string(panel.inline()),
+    })
 }
 
 fn verdict_counts(claims: &[Claim]) -> Value {
@@ -293,7 +315,7 @@ fn shown_claim(view: &View<'_>, claim: &Claim) -> Value {
         sentence => claim.sentence.as_str(),
         place => claim.place.as_str(),
         rule => claim.rule.as_str(),
-        found => claim.found.as_str(),
+        found => sentence(&claim.found),
         verdict => verdict(claim.verdict),
         class => verdict(claim.verdict).replace(' ', "-"),
         evidence,

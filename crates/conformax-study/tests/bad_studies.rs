@@ -103,12 +103,3 @@ fn refuses_labels_outside_the_classes() {
     assert_eq!(line, line_of(&text, "logits = \"l.npy\""));
     assert!(message.contains('7'), "{message}");
 }
-
-#[test]
-fn the_study_in_the_source_tree_is_the_one_built_in() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../studies/paper.toml");
-    // A packaged crate has no source tree around it.
-    if let Ok(text) = std::fs::read_to_string(file) {
-        assert_eq!(text, PAPER);
-    }
-}

@@ -52,8 +52,8 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> X, y = load_iris(return_X_y=True)
     >>> names = load_iris().target_names[y]
     >>> model = WrapClassifier(LogisticRegression(max_iter=1000), alpha=0.05).fit(X, names)
-    >>> model.predict_set(X[[0, 77]]).labels()
-    [['setosa'], ['virginica', 'versicolor']]
+    >>> model.predict_set(X[[0, 50, 100]]).labels()
+    [['setosa'], ['versicolor'], ['virginica']]
     """
 
     def __init__(

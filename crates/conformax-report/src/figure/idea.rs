@@ -158,7 +158,7 @@ fn logits(example: &Example) -> Panel {
 fn scores(example: &Example) -> Panel {
     let axis = Axis::even("", 0.0, 3.0);
     let scale = Scale { values: axis.values, place: (LEFT + 10.0, WIDTH - 52.0), spacing: axis.spacing };
-    let mut group = rows(example, "s = ‖(z − z_y)₊‖, how strange each label is");
+    let mut group = rows(example, "score s, how strange each label is");
     let style = style();
     let cut = scale.at(THRESHOLD);
     let zone = Element::new("rect")

@@ -6,7 +6,8 @@ export function overlaps() {
   const texts = [];
   for (const element of document.querySelectorAll(selector)) {
     if (element.closest(".tools, #tip, .sr, .skip") || !element.textContent.trim()) continue;
-    if (getComputedStyle(element).visibility === "hidden") continue;
+    // A closed <details> still has boxes.
+    if (!element.checkVisibility()) continue;
     // The lines of a text, not the block they are set in.
     const range = document.createRange();
     range.selectNodeContents(element);

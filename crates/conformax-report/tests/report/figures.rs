@@ -20,7 +20,7 @@ const NAMES: [&str; 9] = [
 
 #[test]
 fn are_valid_xml_with_a_text_alternative() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     for name in NAMES {
         let text = rendered.text(&format!("figures/{name}.svg"));
         let document = Document::parse(text).unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -44,7 +44,7 @@ fn check_cells(
     read: fn(&Record) -> f64,
     cells: usize,
 ) {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv(&format!("figures/{name}.csv"));
     assert_eq!(rows.len(), cells, "{name}");
     for row in rows {
@@ -72,7 +72,7 @@ fn singleton_ratio_is_the_records_mean() {
 
 #[test]
 fn singleton_coverage_is_empty_where_no_split_has_a_singleton() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let mut empty = 0;
     for row in rendered.csv("figures/figure-6-singletons.csv") {
         let records = rendered.records(&row["benchmark"], &row["procedure"], number(&row, "alpha"));
@@ -93,7 +93,7 @@ fn sscv_is_the_mean_of_each_splits() {
 }
 
 fn check_gammas(name: &str, sizes: fn(&Results) -> &[GammaSize], cells: usize) {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv(&format!("figures/{name}.csv"));
     assert_eq!(rows.len(), cells, "{name}");
     for row in rows {
@@ -120,7 +120,7 @@ fn a_study_without_gammas_has_neither_of_their_figures() {
 
 #[test]
 fn every_cell_of_average_size_has_its_mark() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let document = Document::parse(rendered.text("figures/figure-4-average-size.svg")).unwrap();
     for procedure in &rendered.results.procedures {
         let marks = document.descendants().filter(|node| {
@@ -134,14 +134,14 @@ fn every_cell_of_average_size_has_its_mark() {
 
 #[test]
 fn coverage_draws_one_band_per_number_of_calibrating_rows() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let document = Document::parse(rendered.text("figures/figure-7-coverage.svg")).unwrap();
     assert_eq!(document.descendants().filter(|node| node.attribute("class") == Some("law")).count(), 4 * 2);
 }
 
 #[test]
 fn the_plane_is_the_cores_entmax() {
-    let rows = Rendered::new().csv("figures/figure-2-entmax-plane.csv");
+    let rows = Rendered::shared().csv("figures/figure-2-entmax-plane.csv");
     assert_eq!(rows.len(), 121 * 3);
     for row in rows {
         let mut p = [0.0; 2];
@@ -154,7 +154,7 @@ fn the_plane_is_the_cores_entmax() {
 #[test]
 fn temperature_is_the_cores_entmax() {
     let z = [1.0, -1.0, -0.2, 0.4, -0.5];
-    let rows = Rendered::new().csv("figures/figure-3-temperature.csv");
+    let rows = Rendered::shared().csv("figures/figure-3-temperature.csv");
     assert_eq!(rows.len(), 3 * 60 * 5);
     for row in rows {
         let mut p = [0.0; 5];
@@ -168,7 +168,7 @@ fn temperature_is_the_cores_entmax() {
 #[test]
 fn the_idea_shows_the_cores_scores() {
     let z = [1.0, -1.0, -0.2, 0.4, -0.5];
-    for row in Rendered::new().csv("figures/figure-1-idea.csv") {
+    for row in Rendered::shared().csv("figures/figure-1-idea.csv") {
         let label = number(&row, "label") as u32 - 1;
         let score = EntmaxScore { gamma: Gamma::ENTMAX15 }.score(Row::new(&z).unwrap(), label);
         assert_eq!(number(&row, "score"), score);

@@ -40,13 +40,13 @@ fn needs_nothing_from_outside() {
         let value = element.attr("href").or(element.attr("src")).unwrap();
         assert!(["#", "../", "data:,"].iter().any(|start| value.starts_with(start)), "{value}");
     }
-    let text = Rendered::new().text("report/index.html").to_owned();
+    let text = Rendered::shared().text("report/index.html").to_owned();
     assert!(!text.contains("@import") && !text.contains("url("));
 }
 
 #[test]
 fn points_only_at_files_that_are_written() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let html = Html::parse_document(rendered.text("report/index.html"));
     let written: Vec<&str> = rendered.paths().collect();
     for element in html.select(&Selector::parse("a[href^='../']").unwrap()) {
@@ -58,7 +58,7 @@ fn points_only_at_files_that_are_written() {
 
 #[test]
 fn shows_the_records_means_at_the_first_level() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let html = Html::parse_document(rendered.text("report/index.html"));
     let shown = texts(&html, ".glance[data-benchmark='cifar100'] tr[data-procedure='sparsemax'] td span");
     let records = rendered.records("cifar100", "sparsemax", 0.1);
@@ -68,7 +68,7 @@ fn shows_the_records_means_at_the_first_level() {
 
 #[test]
 fn sentences_name_the_smallest_and_the_largest() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let html = Html::parse_document(rendered.text("report/index.html"));
     let said = texts(&html, "[data-found='imagenet5k'] dd").join(" ").replace('\u{a0}', " ");
     let at = |procedure: &str| {

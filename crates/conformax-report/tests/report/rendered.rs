@@ -1,6 +1,7 @@
 //! The files of a report, by path, and CSV as rows of named fields.
 
 use std::collections::HashMap;
+use std::sync::LazyLock;
 
 use conformax_report::{File, Options, render};
 use conformax_study::{Record, Results};
@@ -13,8 +14,10 @@ pub struct Rendered {
 }
 
 impl Rendered {
-    pub fn new() -> Self {
-        Self::of(synthetic::results())
+    /// The report of the made-up results, rendered once for all tests.
+    pub fn shared() -> &'static Self {
+        static SHARED: LazyLock<Rendered> = LazyLock::new(|| Rendered::of(synthetic::results()));
+        &SHARED
     }
 
     pub fn of(results: Results) -> Self {

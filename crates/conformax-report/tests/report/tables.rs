@@ -19,7 +19,7 @@ const SLUGS: [&str; 10] = [
 
 #[test]
 fn come_in_three_forms_of_as_many_columns_as_the_header() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     for slug in SLUGS {
         let markdown = rendered.text(&format!("tables/{slug}.md"));
         let pipes = |line: &str| line.replace("\\|", "").matches('|').count();
@@ -38,7 +38,7 @@ fn come_in_three_forms_of_as_many_columns_as_the_header() {
 
 #[test]
 fn coverage_stands_beside_the_printed_one() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/table-1-coverage.csv");
     assert_eq!(rows.len(), 2 * 4 * 6);
     for row in rows {
@@ -55,7 +55,7 @@ fn coverage_stands_beside_the_printed_one() {
 
 #[test]
 fn strata_pool_counts_and_keep_every_test_row() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     for slug in SLUGS.iter().filter(|slug| slug.contains("strata")) {
         let rows = rendered.csv(&format!("tables/{slug}.csv"));
         for row in &rows {
@@ -81,7 +81,7 @@ fn strata_pool_counts_and_keep_every_test_row() {
 
 #[test]
 fn strata_show_what_the_paper_prints() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/table-2-strata-imagenet5k.csv");
     let row = rows
         .iter()
@@ -95,7 +95,7 @@ fn strata_show_what_the_paper_prints() {
 
 #[test]
 fn accuracy_is_the_mean_over_splits() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/table-3-accuracy.csv");
     assert_eq!(rows.len(), rendered.results.benchmarks.len());
     for (row, benchmark) in rows.iter().zip(&rendered.results.benchmarks) {
@@ -108,7 +108,7 @@ fn accuracy_is_the_mean_over_splits() {
 
 #[test]
 fn tuning_cost_is_the_studys_comparison() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/tuning-cost.csv");
     assert_eq!(rows.len(), rendered.results.tuning.len());
     for (row, tuning) in rows.iter().zip(&rendered.results.tuning) {
@@ -120,7 +120,7 @@ fn tuning_cost_is_the_studys_comparison() {
 
 #[test]
 fn claims_carry_their_evidence() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/claims.csv");
     let evidence: Vec<_> = rendered.results.claims.iter().flat_map(|c| &c.evidence).collect();
     assert_eq!(rows.len(), evidence.len());
@@ -132,7 +132,7 @@ fn claims_carry_their_evidence() {
 
 #[test]
 fn all_metrics_are_the_records_means() {
-    let rendered = Rendered::new();
+    let rendered = Rendered::shared();
     let rows = rendered.csv("tables/all-metrics.csv");
     assert_eq!(rows.len(), 4 * 10 * 6 * 7);
     for row in rows.iter().filter(|row| row["metric"] == "covgap") {
