@@ -101,6 +101,7 @@ mod tests {
 
     /// So that a log of the tests says which paths this CPU could show.
     #[test]
+    #[expect(clippy::print_stdout, reason = "the message is what this test is for")]
     fn names_the_instruction_sets() {
         let sets = Isa::available();
         println!("instruction sets compared on this CPU: {sets:?}");
