@@ -24,7 +24,7 @@ fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
             let model = Calibration::new(score, few, &data.labels[..100], Masked::Allowed).unwrap();
             black_box(model.at(Alpha::new(0.1).unwrap()).predict(logits).unwrap());
         }
-        _ => panic!("score or sets"),
+        _ => println!("wanted score or sets"),
     }
 }
 
