@@ -120,7 +120,7 @@
   const tell = (svg, column, left, top) => {
     const marks = [...column.marks];
     if (!marks[0].classList.contains("bar")) {
-      marks.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);
+      marks.sort((a, b) => Number.parseFloat(b.dataset.value) - Number.parseFloat(a.dataset.value));
     }
     tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: column.at }));
     for (const mark of marks) {
