@@ -44,12 +44,7 @@ pub fn coverage_interval(n: u64, alpha: &str, probability: f64, rows: Option<u64
 
 /// The rows of each part of a random split, ascending.
 #[pyfunction]
-pub fn split<'py>(
-    py: Python<'py>,
-    n: usize,
-    fractions: Vec<f64>,
-    seed: u64,
-) -> PyResult<Vec<Indices<'py>>> {
+pub fn split<'py>(py: Python<'py>, n: usize, fractions: Vec<f64>, seed: u64) -> PyResult<Vec<Indices<'py>>> {
     let parts = conformax::split(n, &fractions, seed).map_err(value_error)?;
     Ok(parts.into_iter().map(|part| indices(py, part)).collect())
 }

@@ -13,7 +13,7 @@ pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence};
 pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
 
-use crate::{calibrate, completions, evaluate, inspect, man, plan, predict, split, tune};
+use crate::{calibrate, compare, completions, evaluate, inspect, man, plan, predict, split, study, tune};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -41,6 +41,8 @@ Examples:
   conformax calibrate cal.npz --alpha 0.1 -o model.json
   conformax evaluate model.json test.npz
   conformax predict model.json new.npy -o sets.parquet
+  conformax compare data.npz --alpha 0.1
+  conformax study
 
 Exit codes: 0 done, 1 the answer is no (evaluate --expect-coverage), 2 could not run.";
 
@@ -66,6 +68,8 @@ pub(crate) enum Command {
     Evaluate(evaluate::EvaluateArgs),
     Plan(plan::PlanArgs),
     Inspect(inspect::InspectArgs),
+    Compare(compare::CompareArgs),
+    Study(study::StudyArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

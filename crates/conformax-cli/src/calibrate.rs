@@ -23,7 +23,7 @@ use crate::table::{Align, table, text};
 #[command(after_help = "\
 Examples:
   conformax calibrate cal.npz -o model.json
-  conformax calibrate cal.parquet --score raps --lambda 0.01 --k-reg 5 --alpha 0.1 --alpha 0.05 -o model.json
+  conformax calibrate cal.parquet --score raps --k-reg 5 --alpha 0.1 --alpha 0.05 -o model.json
   conformax calibrate --logits z.npy --labels y.npy --gamma 2 --confidence 0.9 -o model.json
   python scores.py | conformax calibrate - --input probabilities -o model.json")]
 pub(crate) struct CalibrateArgs {
@@ -60,7 +60,8 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         model.scores = None;
     }
     warn_of_few_rows(&model.levels, console)?;
-    print(score, &model.levels, args.json, console)?;
+    note_thresholds_of_zero(&model, console)?;
+    print(&model, args.json, console)?;
     model::write(&model, output)?;
     console.note(format_args!("wrote {}", args.output.output.display()))
 }
@@ -110,6 +111,19 @@ pub(crate) fn warn_of_few_rows(levels: &[Level], console: &mut Console<'_>) -> R
     Ok(())
 }
 
+/// A classifier that is right often enough by itself leaves nothing for the sets to do.
+pub(crate) fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+    let zero = |level: &&Level| level.threshold == 0.0 && model.score.gamma().is_some();
+    for level in model.levels.iter().filter(zero) {
+        console.note(format_args!(
+            "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
+             accuracy, which may lie above the interval",
+            level.alpha
+        ))?;
+    }
+    Ok(())
+}
+
 /// A level as it is shown.
 #[derive(Serialize)]
 pub(crate) struct ShownLevel {
@@ -122,11 +136,17 @@ pub(crate) struct ShownLevel {
     odds_ratio: Option<f64>,
     rank: Option<u64>,
     n: u64,
-    coverage_interval: (f64, f64),
+    coverage_interval: Option<(f64, f64)>,
 }
 
 impl ShownLevel {
-    pub(crate) fn new(score: ScoreSpec, level: Level) -> Self {
+    /// The levels of a model.
+    pub(crate) fn all(model: &Model) -> Vec<Self> {
+        let law_holds = model::law_holds(model);
+        model.levels.iter().map(|level| Self::new(model.score, *level, law_holds)).collect()
+    }
+
+    fn new(score: ScoreSpec, level: Level, law_holds: bool) -> Self {
         Self {
             alpha: level.alpha.value(),
             threshold: level.threshold,
@@ -134,7 +154,7 @@ impl ShownLevel {
             odds_ratio: (score.name() == "log_margin").then(|| odds_ratio(level.threshold)),
             rank: level.rank,
             n: level.n,
-            coverage_interval: level.law().interval(CONFIDENCE),
+            coverage_interval: law_holds.then(|| level.law().interval(CONFIDENCE)),
         }
     }
 }
@@ -154,18 +174,12 @@ struct Printed {
     levels: Vec<ShownLevel>,
 }
 
-pub(crate) fn print(
-    score: ScoreSpec,
-    levels: &[Level],
-    as_json: bool,
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
-    let n = levels.first().map_or(0, |level| level.n);
-    let shown: Vec<ShownLevel> = levels.iter().map(|level| ShownLevel::new(score, *level)).collect();
+fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
+    let (score, n, levels) = (model.score.to_string(), model.n, ShownLevel::all(model));
     if as_json {
-        return json::print(&Printed { score: score.to_string(), n, levels: shown }, console);
+        return json::print(&Printed { score, n, levels }, console);
     }
-    writeln!(console.out(), "{score}, calibrated on {}\n\n{}", rows(n), level_table(&shown).trim_end())?;
+    writeln!(console.out(), "{score}, calibrated on {}\n\n{}", rows(n), level_table(&levels).trim_end())?;
     Ok(())
 }
 
@@ -183,7 +197,8 @@ pub(crate) fn level_table(levels: &[ShownLevel]) -> String {
         let mut cells = vec![level.alpha.to_string(), shown(level.threshold)];
         cells.extend(has_temperature.then(|| or_dash(level.temperature.map(shown))));
         cells.extend(has_odds.then(|| or_dash(level.odds_ratio.map(shown))));
-        cells.extend([or_dash(level.rank.map(count)), count(level.n), range(level.coverage_interval)]);
+        let interval = or_dash(level.coverage_interval.map(range));
+        cells.extend([or_dash(level.rank.map(count)), count(level.n), interval]);
         table.add_row(cells);
     }
     text(&table)

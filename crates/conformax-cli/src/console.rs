@@ -4,10 +4,11 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::exit_code::ExitCode;
 use crate::failure::Failure;
+use crate::numbers;
 
 /// Data goes to `out`, everything said about it to `err`.
 pub(crate) struct Console<'a> {
@@ -71,14 +72,25 @@ impl<'a> Console<'a> {
             return ProgressBar::hidden();
         }
         let template = match rows {
-            Some(_) => "{msg} [{bar:32}] {human_pos}/{human_len} rows, {per_sec:.0}, {eta} left",
-            None => "{msg} {spinner} {human_pos} rows, {per_sec:.0}",
+            Some(_) => "{msg} [{bar:32}] {human_pos}/{human_len} rows, {rate} a second, {eta} left",
+            None => "{msg} {spinner} {human_pos} rows, {rate} a second",
         };
         let style = ProgressStyle::with_template(template).expect("the template is well formed");
         let bar = ProgressBar::with_draw_target(rows, ProgressDrawTarget::stderr());
-        bar.set_style(style.progress_chars("━╸ "));
+        bar.set_style(style.progress_chars("━╸ ").with_key("rate", rate));
         bar.set_message(what.to_owned());
         bar.enable_steady_tick(Duration::from_millis(200));
+        bar
+    }
+
+    /// A bar on standard error over the stages of a study; none when standard error is no terminal.
+    pub(crate) fn stages(&self) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("[{bar:32}] {pos}/{len} {wide_msg}");
+        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        bar.set_style(style.expect("the template is well formed").progress_chars("━╸ "));
         bar
     }
 
@@ -127,6 +139,12 @@ impl<'a> Console<'a> {
             writeln!(self.err, "{word}: {message}")
         }
     }
+}
+
+/// Whole rows a second.
+fn rate(state: &ProgressState, out: &mut dyn std::fmt::Write) {
+    // A bar that cannot be drawn is no reason to stop.
+    let _ = out.write_str(&numbers::count(state.per_sec() as u64));
 }
 
 /// Whether the user wants no colour anywhere, as no-color.org has it.

@@ -69,6 +69,12 @@ impl From<conformax_io::Error> for Failure {
     }
 }
 
+impl From<conformax_study::Error> for Failure {
+    fn from(error: conformax_study::Error) -> Self {
+        Self::error(error)
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         std::io::Error::from(error).into()

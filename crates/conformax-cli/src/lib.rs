@@ -14,6 +14,7 @@
 mod args;
 mod blocks;
 mod calibrate;
+mod compare;
 mod completions;
 mod console;
 mod evaluate;
@@ -29,6 +30,7 @@ mod plan;
 mod predict;
 mod proportion;
 mod split;
+mod study;
 mod table;
 mod tune;
 
@@ -83,6 +85,8 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Evaluate(args) => evaluate::run(&args, console),
         Command::Plan(args) => plan::run(&args, console),
         Command::Inspect(args) => inspect::run(&args, console),
+        Command::Compare(args) => compare::run(&args, console),
+        Command::Study(args) => study::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args, console),
     }

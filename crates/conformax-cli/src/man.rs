@@ -24,12 +24,10 @@ pub(crate) fn run(args: &ManArgs, console: &mut Console<'_>) -> Result<(), Failu
     command.build();
     let page = match &args.subcommand {
         None => command,
-        Some(name) => {
-            let found = command.find_subcommand(name).cloned();
-            let found = found.ok_or_else(|| Failure::error(format!("there is no subcommand `{name}`")))?;
-            let full_name: &'static str = Box::leak(format!("conformax-{name}").into_boxed_str());
-            found.name(full_name)
-        }
+        Some(name) => command
+            .find_subcommand(name)
+            .cloned()
+            .ok_or_else(|| Failure::error(format!("there is no subcommand `{name}`")))?,
     };
     Man::new(page).render(&mut console.out())?;
     Ok(())

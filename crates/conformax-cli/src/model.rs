@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Calibrated, Calibration, Empty, Level, ScoreSpec};
+use conformax::{Alpha, Calibrated, Calibration, Empty, Level, ScoreSpec, Tuning};
 use conformax_io::{ClassNames, Error, LabelUse, Model, Output, Problem, Source, SourceOptions};
 
 use crate::args::DataArgs;
@@ -72,6 +72,11 @@ impl Loaded {
     fn error(&self, problem: Problem) -> Error {
         Error::new(&self.path, problem)
     }
+}
+
+/// Whether coverage follows its law: not where the rows that calibrated also had a say in the parameters.
+pub(crate) fn law_holds(model: &Model) -> bool {
+    model.tuning.as_ref().is_none_or(|record| record.tuning == Tuning::Valid)
 }
 
 /// Writes a model into an output that was opened before the work began.

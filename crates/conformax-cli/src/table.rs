@@ -20,7 +20,7 @@ pub(crate) fn table(headings: &[(&str, Align)]) -> Table {
     for (index, (_, align)) in headings.iter().enumerate() {
         let column = table.column_mut(index).expect("every heading has a column");
         column.set_constraint(ColumnConstraint::ContentWidth);
-        column.set_padding((0, 2));
+        column.set_padding((0, 1));
         column.set_cell_alignment(match align {
             Align::Left => CellAlignment::Left,
             Align::Right => CellAlignment::Right,

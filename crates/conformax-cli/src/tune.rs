@@ -5,6 +5,7 @@
 
 mod candidates;
 mod grid;
+mod shown;
 
 use clap::{Args, ValueEnum};
 use conformax::{
@@ -12,18 +13,15 @@ use conformax::{
     conformal_rank, judging_threshold, smallest,
 };
 use conformax_io::{Block, LabelUse, Model, Output, RowSet, Source, TuningRecord, Values, row_fingerprints};
-use serde::Serialize;
 
 use self::candidates::{add_scores, add_sizes};
 use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence};
 use crate::blocks::{count_rows, for_each_block, with_logits};
-use crate::calibrate::{ShownLevel, level_table, warn_of_few_rows};
+use crate::calibrate::{note_thresholds_of_zero, warn_of_few_rows};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::numbers::{rows, shown};
+use crate::model;
 use crate::split::rows_in;
-use crate::table::{Align, table, text};
-use crate::{json, model};
 
 /// Choose the parameters that give the smallest sets, and calibrate the choice on rows it has not seen.
 ///
@@ -96,7 +94,8 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
         model.scores = None;
     }
     warn_of_few_rows(&model.levels, console)?;
-    print(&model, args.json, console)?;
+    note_thresholds_of_zero(&model, console)?;
+    shown::print(&model, args.json, console)?;
     model::write(&model, output)?;
     console.note(format_args!("wrote {}", args.output.output.display()))
 }
@@ -199,80 +198,4 @@ fn gather(block: &Block, rows: &[usize]) -> Block {
     let labels = labels(block);
     let labels = Some(rows.iter().map(|row| labels[*row]).collect());
     Block { classes: block.classes, logits, labels, ..Block::default() }
-}
-
-#[derive(Serialize)]
-struct ShownCandidate {
-    score: String,
-    #[serde(serialize_with = "json::number")]
-    threshold: f64,
-    average_size: f64,
-    chosen: bool,
-}
-
-#[derive(Serialize)]
-struct Printed {
-    score: String,
-    tuning_rows: u64,
-    calibrating_rows: u64,
-    candidates: Vec<ShownCandidate>,
-    levels: Vec<ShownLevel>,
-}
-
-fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
-    let record = model.tuning.as_ref().expect("a tuned model has its record");
-    let candidates: Vec<ShownCandidate> = (0..)
-        .zip(&record.candidates)
-        .map(|(index, candidate)| ShownCandidate {
-            score: candidate.score.to_string(),
-            threshold: candidate.threshold,
-            average_size: candidate.average_size,
-            chosen: index == record.chosen,
-        })
-        .collect();
-    let printed = Printed {
-        score: model.score.to_string(),
-        tuning_rows: record.n,
-        calibrating_rows: model.n,
-        candidates,
-        levels: model.levels.iter().map(|level| ShownLevel::new(model.score, *level)).collect(),
-    };
-    if as_json {
-        return json::print(&printed, console);
-    }
-    let title = format!(
-        "{} candidates judged at alpha = {} on {}",
-        record.candidates.len(),
-        record.alpha,
-        rows(record.n)
-    );
-    writeln!(
-        console.out(),
-        "{title}\n\n{}\n{}, calibrated on {}\n\n{}",
-        candidate_table(&printed.candidates),
-        printed.score,
-        rows(model.n),
-        level_table(&printed.levels).trim_end()
-    )?;
-    Ok(())
-}
-
-fn candidate_table(candidates: &[ShownCandidate]) -> String {
-    let headings = [
-        ("candidate", Align::Left),
-        ("threshold", Align::Right),
-        ("average size", Align::Right),
-        ("", Align::Left),
-    ];
-    let mut table = table(&headings);
-    for candidate in candidates {
-        let mark = if candidate.chosen { "chosen" } else { "" };
-        table.add_row([
-            candidate.score.clone(),
-            shown(candidate.threshold),
-            shown(candidate.average_size),
-            mark.to_owned(),
-        ]);
-    }
-    text(&table)
 }

@@ -150,7 +150,7 @@ impl Matrix {
             Storage::Rows(counted) if rows > 0 => {
                 into.resize(rows * self.shape.classes);
                 counted.fill(into.as_bytes_mut())?;
-                into.from_order(self.shape.bytes);
+                into.swap_from(self.shape.bytes);
             }
             Storage::Rows(counted) => counted.finish()?,
             Storage::Columns(columns) => columns.read(self.next_row, rows, into)?,

@@ -71,11 +71,3 @@ pub(crate) fn read_names(mut vector: Vector, classes: usize) -> Result<ClassName
     }
     ClassNames::new(vector.read_text()?).in_file(&path)
 }
-
-/// The error for a name that is not among those present.
-pub(crate) fn missing<'a>(path: &Path, wanted: &str, found: impl Iterator<Item = &'a str>) -> Error {
-    let mut found: Vec<_> = found.map(|name| format!("`{name}`")).collect();
-    found.sort();
-    let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    Error::new(path, Problem::Missing { wanted: wanted.to_owned(), found })
-}

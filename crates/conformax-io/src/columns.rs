@@ -56,7 +56,7 @@ impl Columns {
             let value = class as u64 * self.shape.rows + first_row;
             self.section.read_exact_at(column, value * size as u64)?;
         }
-        self.band.from_order(self.shape.bytes);
+        self.band.swap_from(self.shape.bytes);
         Ok(())
     }
 

@@ -4,8 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::arrays_reader::missing;
-use crate::error::{Error, InFile, Problem, Result};
+use crate::error::{Error, InFile, Problem, Result, missing};
 use crate::line_limit::LineLimit;
 use crate::open::Stream;
 use crate::reader::{Layout, Reader, Rows, Wanted};

@@ -209,6 +209,18 @@ pub enum Problem {
     /// A first line of numbers where names should be.
     #[error("the first line holds numbers; it must name the columns (one per class, and the label)")]
     NoHeader,
+    /// NaN or +∞ among the logits.
+    #[error("logit is {0}: wanted a finite number, or -inf for a class of probability zero")]
+    NotALogit(f64),
+    /// A row without a possible class.
+    #[error("every logit is -inf: at least one class must be possible")]
+    AllMasked,
+    /// A true label that the mask declares impossible.
+    #[error("the true label {0} has logit -inf, which `masked = never` declares impossible")]
+    MaskedLabel(u32),
+    /// The arithmetic refused, for a reason that lies in no one row.
+    #[error("{0}")]
+    Arithmetic(#[from] conformax::Error),
     /// Not a probability.
     #[error("probability must lie between 0 and 1, got {0}")]
     Probability(f64),
@@ -283,6 +295,14 @@ pub enum Problem {
     /// A calibration file that contradicts itself or that this version cannot read.
     #[error("not a calibration file that can be used: {0}")]
     Model(String),
+}
+
+/// The error for a name that is not among those present.
+pub(crate) fn missing<'a>(path: &Path, wanted: &str, found: impl Iterator<Item = &'a str>) -> Error {
+    let mut found: Vec<_> = found.map(|name| format!("`{name}`")).collect();
+    found.sort();
+    let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
+    Error::new(path, Problem::Missing { wanted: wanted.to_owned(), found })
 }
 
 /// Adds the path to an error that came without one.

@@ -31,8 +31,8 @@ pub fn row_fingerprints(block: &Block, out: &mut Vec<u64>) {
     out.clear();
     let classes = block.classes;
     match &block.logits {
-        Values::F32(v) => out.extend(v.chunks_exact(classes).map(|row| hash_row(row))),
-        Values::F64(v) => out.extend(v.chunks_exact(classes).map(|row| hash_row(row))),
+        Values::F32(v) => out.extend(v.chunks_exact(classes).map(hash_row)),
+        Values::F64(v) => out.extend(v.chunks_exact(classes).map(hash_row)),
         halves @ (Values::F16(_) | Values::Bf16(_)) => {
             // Widening whole rows lets the conversion use the processor's own instruction where it has one.
             let mut row = vec![0.0; classes];

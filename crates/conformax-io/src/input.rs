@@ -1,6 +1,6 @@
 //! `Input`: what the numbers in a file are, and how they become logits.
 
-use crate::values::each_dtype;
+use crate::values::{each_dtype, wide};
 use crate::{Dtype, Problem, Values};
 
 /// What the numbers in a file are.
@@ -32,13 +32,13 @@ impl Input {
         match self {
             Self::Logits => std::mem::swap(numbers, out),
             Self::LogProbabilities => {
-                each_dtype!(&*numbers, v => check_logarithms(v.iter().map(|&x| f64::from(x))))?;
+                each_dtype!(&*numbers, v => check_logarithms(v.iter().map(|&x| wide(x))))?;
                 std::mem::swap(numbers, out);
             }
             Self::Probabilities => {
                 out.reset(Dtype::F64);
                 if let Values::F64(logits) = out {
-                    each_dtype!(&*numbers, v => logarithms(v.iter().map(|&x| f64::from(x)), logits))?;
+                    each_dtype!(&*numbers, v => logarithms(v.iter().map(|&x| wide(x)), logits))?;
                 }
             }
         }
@@ -60,14 +60,9 @@ fn logarithms(values: impl Iterator<Item = f64>, out: &mut Vec<f64>) -> Result<(
         if !(0.0..=1.0).contains(&value) {
             return Err((index, Problem::Probability(value)));
         }
-        out.push(ln(value));
+        out.push(conformax::ln(value));
     }
     Ok(())
-}
-
-/// The one logarithm of this crate: a pinned one, since the platform's gives other bits on other systems.
-fn ln(value: f64) -> f64 {
-    libm::log(value)
 }
 
 #[cfg(test)]

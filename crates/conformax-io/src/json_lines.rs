@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use crate::arrays_reader::missing;
-use crate::error::{Error, InFile, Problem, Result};
+use crate::error::{Error, InFile, Problem, Result, missing};
 use crate::line_limit::LineLimit;
 use crate::open::Stream;
 use crate::reader::{CLASS_NAMES, Layout, Reader, Rows, Wanted};

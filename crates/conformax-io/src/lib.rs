@@ -22,8 +22,24 @@
 //!
 //! # Features
 //! One per format, all on by default: `npy` (`.npy`, `.npz`), `parquet` (Parquet, Arrow), `csv`, `safetensors`, `jsonl`.
+#![cfg_attr(
+    not(all(
+        feature = "npy",
+        feature = "parquet",
+        feature = "csv",
+        feature = "safetensors",
+        feature = "jsonl"
+    )),
+    allow(
+        dead_code,
+        unused_variables,
+        reason = "a build without some formats has no use for all they share"
+    )
+)]
 
+#[cfg(any(feature = "npy", feature = "safetensors"))]
 mod array;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
 mod arrays_reader;
 #[cfg(feature = "parquet")]
 mod arrow;
@@ -32,22 +48,27 @@ mod arrow_messages;
 mod block;
 mod cells;
 mod class_names;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
 mod columns;
 #[cfg(feature = "csv")]
 mod csv;
+#[cfg(any(feature = "npy", feature = "safetensors"))]
 mod decode;
 mod error;
 mod fingerprint;
+mod fit;
 mod format;
 #[cfg(feature = "parquet")]
 mod guard;
 mod input;
 #[cfg(feature = "jsonl")]
 mod json_lines;
+#[cfg(any(feature = "csv", feature = "jsonl"))]
 mod line_limit;
 mod model;
 #[cfg(feature = "npy")]
 mod npy;
+#[cfg(feature = "npy")]
 mod npy_header;
 #[cfg(feature = "npy")]
 mod npz;
@@ -55,6 +76,7 @@ mod npz;
 mod npz_writer;
 mod open;
 mod output;
+#[cfg(feature = "npy")]
 mod pair;
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -68,6 +90,7 @@ mod safetensors;
 mod sets;
 mod shards;
 mod source;
+mod source_options;
 mod values;
 
 pub use block::Block;
@@ -82,5 +105,6 @@ pub use model::{Model, TuningRecord};
 pub use npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};
 pub use output::{Output, Overwrite};
 pub use sets::{PValues, SetColumns, SetRows, SetsWriter};
-pub use source::{Data, LabelUse, Source, SourceOptions};
+pub use source::Source;
+pub use source_options::{Data, LabelUse, SourceOptions};
 pub use values::{Dtype, Values};

@@ -11,8 +11,8 @@ use flate2::read::DeflateDecoder;
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::array::{Matrix, Payload, Vector};
-use crate::arrays_reader::{ArraysReader, missing, read_names};
-use crate::error::{Error, Problem, Result};
+use crate::arrays_reader::{ArraysReader, read_names};
+use crate::error::{Error, Problem, Result, missing};
 use crate::npy;
 use crate::npy_header::Header;
 use crate::positioned::{PositionedFile, Section};

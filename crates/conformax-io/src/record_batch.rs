@@ -7,9 +7,8 @@ use arrow_array::types::{Float16Type, Float32Type, Float64Type, Int64Type, UInt6
 use arrow_array::{Array, ArrayRef, RecordBatch};
 use arrow_schema::{ArrowError, DataType, Schema};
 
-use crate::arrays_reader::missing;
 use crate::class_names::from_json;
-use crate::error::{Error, InFile, Problem, Result};
+use crate::error::{Error, InFile, Problem, Result, missing};
 use crate::reader::{CLASS_NAMES, Rows, Wanted};
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 

@@ -8,9 +8,9 @@ use safetensors::Dtype as TensorType;
 use safetensors::tensor::{Metadata, TensorInfo};
 
 use crate::array::{Element, Matrix, MatrixShape, Order, Payload, Vector};
-use crate::arrays_reader::{ArraysReader, missing};
+use crate::arrays_reader::ArraysReader;
 use crate::class_names::from_json;
-use crate::error::{Error, InFile, Problem, Result};
+use crate::error::{Error, InFile, Problem, Result, missing};
 use crate::positioned::PositionedFile;
 use crate::reader::{CLASS_NAMES, Wanted};
 use crate::values::ByteOrder;

@@ -40,7 +40,7 @@ const OWN_COLUMNS: [&str; 6] = ["row", "labels", "size", "probabilities", "p_val
 pub enum PValues<'a> {
     /// One for each label in the set, in the same order.
     OfSet(&'a [f64]),
-    /// One for each class, in the order of the classes.
+    /// One for each class of each row, in the order of the classes; levels share them.
     OfAll(&'a [f64]),
 }
 
@@ -59,36 +59,54 @@ pub struct SetRows<'a> {
     pub probabilities: Option<&'a [f64]>,
     /// The p-values.
     pub p_values: Option<PValues<'a>>,
-    /// The level.
-    pub alpha: Option<f64>,
+    /// The levels, where a row has a set for each: its sets follow one another in this order.
+    pub alphas: Option<&'a [f64]>,
 }
 
 impl<'a> SetRows<'a> {
-    /// Number of sets.
-    pub fn rows(&self) -> usize {
+    /// Number of sets: one per row, or per row and level.
+    pub fn sets(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
 
-    fn range(&self, row: usize) -> std::ops::Range<usize> {
-        self.offsets[row]..self.offsets[row + 1]
+    fn levels(&self) -> usize {
+        self.alphas.map_or(1, <[f64]>::len).max(1)
     }
 
-    fn labels_of(&self, row: usize) -> &'a [u32] {
-        &self.labels[self.range(row)]
+    /// The row of a set, counted from the first one here.
+    fn row_of(&self, set: usize) -> usize {
+        set / self.levels()
     }
 
-    fn probabilities_of(&self, row: usize) -> Option<&'a [f64]> {
-        self.probabilities.map(|all| &all[self.range(row)])
+    fn alpha_of(&self, set: usize) -> Option<f64> {
+        self.alphas.map(|alphas| alphas[set % alphas.len()])
     }
 
-    fn p_values_of(&self, row: usize) -> Option<&'a [f64]> {
+    fn range(&self, set: usize) -> std::ops::Range<usize> {
+        self.offsets[set]..self.offsets[set + 1]
+    }
+
+    fn labels_of(&self, set: usize) -> &'a [u32] {
+        &self.labels[self.range(set)]
+    }
+
+    fn probabilities_of(&self, set: usize) -> Option<&'a [f64]> {
+        self.probabilities.map(|all| &all[self.range(set)])
+    }
+
+    fn p_values_of(&self, set: usize) -> Option<&'a [f64]> {
         self.p_values.map(|values| match values {
-            PValues::OfSet(all) => &all[self.range(row)],
+            PValues::OfSet(all) => &all[self.range(set)],
             PValues::OfAll(all) => {
-                let classes = all.len() / self.rows().max(1);
-                &all[row * classes..][..classes]
+                let classes = self.classes_of(all);
+                &all[self.row_of(set) * classes..][..classes]
             }
         })
+    }
+
+    /// How many classes a list with a number for each class of each row speaks of.
+    fn classes_of(&self, all: &[f64]) -> usize {
+        all.len() / (self.sets() / self.levels()).max(1)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, InFile, Problem, Result};
 use crate::format::Format;
 use crate::open::File;
-use crate::source::Data;
+use crate::source_options::Data;
 
 /// The files to be read one after another.
 pub(crate) fn shards(data: &Data) -> Result<Vec<File>> {

@@ -3,74 +3,16 @@
 //! Whatever the format, a block holds the logits in the type they were stored in, labels looked up and checked, and
 //! the kept columns. Memory is bounded by the block, not by the file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::error::{Error, InFile, Problem, Result};
-use crate::input::Input;
+use crate::error::{Error, Problem, Result};
+use crate::fit::{check_first, check_next, total_rows};
 use crate::open::{File, open};
 use crate::reader::{Layout, Reader, Rows, Wanted};
 use crate::resolve::resolve;
 use crate::shards::shards;
+use crate::source_options::{Data, LabelUse, SourceOptions};
 use crate::{Block, CellType, ClassNames, Dtype, Values};
-
-/// What to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Data {
-    /// Files, folders of shards, or `-`: each holds logits and, where there are some, labels.
-    Files(Vec<PathBuf>),
-    /// Logits in one file, labels in another.
-    Pair {
-        /// A `.npy` of shape (rows, classes); `-` for standard input.
-        logits: PathBuf,
-        /// A `.npy` of shape (rows,): integers or names.
-        labels: Option<PathBuf>,
-    },
-}
-
-/// Whether labels are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum LabelUse {
-    /// Their absence is an error.
-    Required,
-    /// They are read where they are.
-    #[default]
-    IfPresent,
-    /// They are not looked at.
-    Ignored,
-}
-
-/// How to read it; the defaults suit a file with `logits` and `labels`.
-#[derive(Debug, Clone)]
-pub struct SourceOptions {
-    /// Name of the array or column of logits, `logits` unless given.
-    pub logits_column: Option<String>,
-    /// Name of the array or column of labels, `labels` or `label` unless given.
-    pub label_column: Option<String>,
-    /// Columns to carry through to the output.
-    pub keep: Vec<String>,
-    /// What the numbers are.
-    pub input: Input,
-    /// Names of the classes; where the file has names too, they must agree.
-    pub names: Option<ClassNames>,
-    /// Whether labels are read.
-    pub labels: LabelUse,
-    /// About how many bytes of logits a block holds.
-    pub block_bytes: usize,
-}
-
-impl Default for SourceOptions {
-    fn default() -> Self {
-        Self {
-            logits_column: None,
-            label_column: None,
-            keep: Vec::new(),
-            input: Input::default(),
-            names: None,
-            labels: LabelUse::default(),
-            block_bytes: 8 << 20,
-        }
-    }
-}
 
 /// A block has at most this many rows, so that what comes beside the logits is bounded too.
 const MOST_ROWS: usize = 1 << 16;
@@ -206,6 +148,18 @@ impl Source {
         Error::new(path, problem).in_row(row)
     }
 
+    /// An error the arithmetic met in a block, with the file, row and class the user knows it by.
+    pub fn error_in(&self, block: &Block, error: conformax::Error) -> Error {
+        use conformax::Error as Core;
+        let at = |row: u64, problem: Problem| self.error_at(block.first_row + row, problem);
+        match error {
+            Core::Logit { row, class, value } => at(row, Problem::NotALogit(value)).in_class(class),
+            Core::AllMasked { row } => at(row, Problem::AllMasked),
+            Core::MaskedLabel { row, label } => at(row, Problem::MaskedLabel(label)),
+            other => Error::new(self.files[self.current].path(), other.offset_rows(block.first_row)),
+        }
+    }
+
     fn open_next(&mut self) -> Result<()> {
         self.current += 1;
         self.starts.push(self.next_row);
@@ -238,63 +192,4 @@ impl Source {
         std::mem::swap(&mut block.keep, &mut self.raw.keep);
         Ok(())
     }
-}
-
-fn check_first(path: &Path, layout: &mut Layout, options: &SourceOptions) -> Result<()> {
-    if layout.classes == 0 {
-        return Err(Error::new(path, Problem::NoClasses));
-    }
-    if options.labels == LabelUse::Required && !layout.has_labels {
-        return Err(Error::new(path, Problem::NoLabels));
-    }
-    if let Some(given) = &options.names {
-        if let Some(found) = &layout.names {
-            given.expect_same(found).in_file(path)?;
-        }
-        layout.names = Some(given.clone());
-    }
-    match &layout.names {
-        Some(names) if names.as_slice().len() != layout.classes => {
-            let (wanted, found) = (names.as_slice().len(), layout.classes);
-            Err(Error::new(path, Problem::ClassesDiffer { wanted, found }))
-        }
-        _ => Ok(()),
-    }
-}
-
-fn check_next(path: &Path, found: &Layout, first: &Layout) -> Result<()> {
-    if found.classes != first.classes {
-        let (wanted, found) = (first.classes, found.classes);
-        return Err(Error::new(path, Problem::ClassesDiffer { wanted, found }));
-    }
-    let differ = |what: &str, wanted: String, found: String| {
-        Err(Error::new(path, Problem::TypesDiffer { what: what.to_owned(), wanted, found }))
-    };
-    if found.dtype != first.dtype {
-        return differ("logits", first.dtype.to_string(), found.dtype.to_string());
-    }
-    if let Some((wanted, found)) = first.keep.iter().zip(&found.keep).find(|(a, b)| a != b) {
-        return differ("kept columns", wanted.to_string(), found.to_string());
-    }
-    if first.has_labels && !found.has_labels {
-        return Err(Error::new(path, Problem::LabelsDiffer));
-    }
-    match (&first.names, &found.names) {
-        (Some(first), Some(found)) => first.expect_same(found).in_file(path),
-        _ => Ok(()),
-    }
-}
-
-/// Adds up the rows of all files, checking their headers on the way; `None` as soon as one does not say.
-fn total_rows(files: &[File], wanted: &Wanted, first: &Layout) -> Result<Option<u64>> {
-    let mut total = first.rows;
-    for file in &files[1..] {
-        if file.is_pipe() {
-            return Ok(None);
-        }
-        let reader = open(file, wanted)?;
-        check_next(file.path(), reader.layout(), first)?;
-        total = total.zip(reader.layout().rows).map(|(a, b)| a + b);
-    }
-    Ok(total)
 }

@@ -51,6 +51,11 @@ pub enum Values {
     F64(Vec<f64>),
 }
 
+/// The same number as an `f64`, whichever type it has: a closure over all four cannot say `f64::from` for `f64` itself.
+pub(crate) fn wide<T: Into<f64>>(value: T) -> f64 {
+    value.into()
+}
+
 /// Runs one expression for whichever vector is inside.
 macro_rules! each_dtype {
     ($values:expr, $vector:ident => $body:expr) => {
@@ -97,7 +102,7 @@ impl Values {
 
     /// The value at an index, widened.
     pub fn get(&self, index: usize) -> Option<f64> {
-        each_dtype!(self, v => v.get(index).map(|&value| f64::from(value)))
+        each_dtype!(self, v => v.get(index).map(|&value| wide(value)))
     }
 
     /// The values as they lie in memory, in the machine's byte order.
@@ -128,7 +133,7 @@ impl Values {
     }
 
     /// Turns values just read as bytes of the given order into the machine's own.
-    pub(crate) fn from_order(&mut self, order: ByteOrder) {
+    pub(crate) fn swap_from(&mut self, order: ByteOrder) {
         if order == ByteOrder::NATIVE {
             return;
         }

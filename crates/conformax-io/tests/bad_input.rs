@@ -1,4 +1,5 @@
 //! Everything that can be wrong with a file gets its own message and its place, and never a panic.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod written;
 
@@ -239,10 +240,10 @@ fn shards_that_do_not_fit_together() {
     write("b.jsonl", "{}");
     assert!(read().contains("several formats (CSV, JSON Lines)"));
     let empty = tempfile::tempdir().unwrap();
-    assert!(super_read(empty.path()).contains("holds no data files"));
+    assert!(refusal(empty.path()).contains("holds no data files"));
 }
 
-fn super_read(path: &Path) -> String {
+fn refusal(path: &Path) -> String {
     read(path).unwrap_err().to_string()
 }
 
@@ -295,4 +296,24 @@ fn damaged_files_never_panic() {
         }
         std::fs::remove_file(&path).unwrap();
     }
+}
+
+/// What the arithmetic finds is reported with the file and row the user knows.
+#[test]
+fn faults_found_later_are_located_in_their_shard() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "cat,dog,label\n1,2,0\n1,2,0\n").unwrap();
+    std::fs::write(folder.path().join("b.csv"), "cat,dog,label\n1,2,0\n1,nan,0\n-inf,-inf,0\n").unwrap();
+    let mut source =
+        Source::open(&Data::Files(vec![folder.path().to_owned()]), &SourceOptions::default()).unwrap();
+    let mut block = Block::default();
+    while source.read(&mut block).unwrap() {}
+    assert_eq!(block.first_row, 2);
+    let conformax_io::Values::F64(values) = &block.logits else { panic!("CSV is f64") };
+    let logits = conformax::Logits::new(values, 2).unwrap();
+    let error = conformax::score_labels(&conformax::ScoreSpec::default(), logits, &[0, 0, 0]).unwrap_err();
+    let message = source.error_in(&block, error).to_string();
+    assert!(message.contains("b.csv: row 1, class 1: logit is NaN"), "{message}");
+    let masked = source.error_in(&block, conformax::Error::AllMasked { row: 2 }).to_string();
+    assert!(masked.contains("b.csv: row 2: every logit is -inf"), "{masked}");
 }

@@ -1,4 +1,5 @@
 //! The calibration file: bits survive, and what calibration could not have made is refused.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use conformax::{
     Alpha, ApsScore, Calibration, CalibrationScores, Candidate, Draw, EntmaxScore, Gamma, InvProbScore,
@@ -186,5 +187,23 @@ proptest! {
         prop_assert_eq!(bits(back.scores.as_ref().unwrap()), bits(&scores));
         prop_assert_eq!(back.levels[0].threshold.to_bits(), model.levels[0].threshold.to_bits());
         prop_assert_eq!(back.levels[0].alpha, model.levels[0].alpha);
+    }
+}
+
+/// The documentation's example is a file that reads, and its keys are those that are written.
+#[test]
+fn the_documented_file_is_one() {
+    let page = include_str!("../../../docs/calibration-file.md");
+    let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
+    let documented = Model::from_json(example).unwrap();
+    assert_eq!(documented.scores.as_ref().unwrap().as_slice(), [0.0, 0.0, 0.5, 1.5]);
+    let written: Value = serde_json::from_str(&documented.to_json().unwrap()).unwrap();
+    assert_eq!(written, serde_json::from_str::<Value>(example).unwrap());
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../docs/calibration-file.schema.json")).unwrap();
+    let full: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    for key in full.as_object().unwrap().keys() {
+        assert!(!schema["properties"][key].is_null(), "the schema lacks {key}");
+        assert!(page.contains(&format!("| `{key}` |")), "the page lacks {key}");
     }
 }

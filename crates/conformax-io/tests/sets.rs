@@ -1,4 +1,5 @@
 //! Prediction sets as files: every format holds the same columns.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
 
@@ -46,7 +47,7 @@ fn full_rows(keep: &[NamedCells]) -> SetRows<'_> {
         labels: &[2, 0, 1],
         probabilities: Some(&[0.75, 0.25, 1.0]),
         p_values: Some(PValues::OfSet(&[0.1 + 0.2, 0.5, 1.0])),
-        alpha: Some(0.1),
+        alphas: Some(&[0.1]),
     }
 }
 
@@ -105,7 +106,7 @@ fn parquet_and_arrow_hold_the_documented_columns() {
         write(
             &path,
             &full_columns(),
-            &[full_rows(&keep), SetRows { first_row: 43, alpha: Some(0.05), ..full_rows(&keep) }],
+            &[full_rows(&keep), SetRows { first_row: 43, alphas: Some(&[0.05]), ..full_rows(&keep) }],
         );
         let tables = read_table(&path);
         let schema = tables[0].schema();
@@ -134,7 +135,7 @@ fn parquet_and_arrow_hold_the_documented_columns() {
 #[test]
 fn without_names_labels_are_numbers_and_nothing_else_is_there() {
     let folder = tempfile::tempdir().unwrap();
-    let rows = SetRows { keep: &[], probabilities: None, p_values: None, alpha: None, ..full_rows(&[]) };
+    let rows = SetRows { keep: &[], probabilities: None, p_values: None, alphas: None, ..full_rows(&[]) };
     for name in ["sets.parquet", "sets.arrow"] {
         let path = folder.path().join(name);
         write(&path, &SetColumns::default(), &[rows]);
@@ -162,7 +163,7 @@ fn p_values_of_all_classes_are_lists_of_their_own_length() {
         keep: &[],
         probabilities: None,
         p_values: Some(PValues::OfAll(&all)),
-        alpha: None,
+        alphas: None,
         ..full_rows(&[])
     };
     let path = folder.path().join("sets.parquet");
@@ -178,7 +179,7 @@ fn p_values_of_all_classes_are_lists_of_their_own_length() {
 #[test]
 fn large_sets_are_cut_into_batches() {
     let folder = tempfile::tempdir().unwrap();
-    let (rows, classes) = (700usize, 4000usize);
+    let (rows, classes) = (270usize, 4000usize);
     let offsets: Vec<usize> = (0..=rows).map(|row| row * classes).collect();
     let labels: Vec<u32> = (0..rows * classes).map(|index| (index % classes) as u32).collect();
     let sets = SetRows {
@@ -188,7 +189,7 @@ fn large_sets_are_cut_into_batches() {
         labels: &labels,
         probabilities: None,
         p_values: None,
-        alpha: None,
+        alphas: None,
     };
     for name in ["sets.parquet", "sets.arrow"] {
         let path = folder.path().join(name);
@@ -216,4 +217,41 @@ fn formats_that_hold_no_sets_and_names_that_clash_are_refused() {
     let clash = SetColumns { keep: vec![("size".to_owned(), CellType::Int)], ..SetColumns::default() };
     assert!(refused("sets.csv", &clash).contains("`size`"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn levels_follow_one_another_within_a_row() {
+    let folder = tempfile::tempdir().unwrap();
+    let columns = SetColumns {
+        keep: vec![("id".to_owned(), CellType::Int)],
+        p_values: true,
+        alpha: true,
+        ..SetColumns::default()
+    };
+    let keep = [NamedCells { name: "id".to_owned(), cells: Cells::Int(vec![Some(7), Some(8)]) }];
+    let rows = SetRows {
+        first_row: 3,
+        keep: &keep,
+        offsets: &[0, 1, 3, 3, 4],
+        labels: &[1, 1, 0, 0],
+        probabilities: None,
+        p_values: Some(PValues::OfAll(&[0.25, 1.0, 0.5, 0.125])),
+        alphas: Some(&[0.5, 0.1]),
+    };
+    let (csv, parquet) = (folder.path().join("sets.csv"), folder.path().join("sets.parquet"));
+    write(&csv, &columns, &[rows]);
+    write(&parquet, &columns, &[rows]);
+    let expected = concat!(
+        "row,id,labels,size,p_values,alpha\n",
+        "3,7,1,1,0.25|1,0.5\n",
+        "3,7,1|0,2,0.25|1,0.1\n",
+        "4,8,,0,0.5|0.125,0.5\n",
+        "4,8,0,1,0.5|0.125,0.1\n",
+    );
+    assert_eq!(std::fs::read_to_string(csv).unwrap(), expected);
+    let table = &read_table(&parquet)[0];
+    assert_eq!(table.column(0).as_primitive::<UInt64Type>().values().to_vec(), [3, 3, 4, 4]);
+    assert_eq!(table.column(5).as_primitive::<Float64Type>().values().to_vec(), [0.5, 0.1, 0.5, 0.1]);
+    let p_values = table.column(4).as_list::<i32>().value(3);
+    assert_eq!(p_values.as_primitive::<Float64Type>().values().to_vec(), [0.5, 0.125]);
 }

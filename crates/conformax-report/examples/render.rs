@@ -7,7 +7,8 @@ use std::path::Path;
 use conformax_report::{Options, render};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let [_, results, folder] = std::env::args().collect::<Vec<_>>().try_into().map_err(|_| "wanted: RESULTS.json FOLDER")?;
+    let [_, results, folder] =
+        std::env::args().collect::<Vec<_>>().try_into().map_err(|_| "wanted: RESULTS.json FOLDER")?;
     let results = serde_json::from_slice(&fs::read(results)?)?;
     let options = Options {
         #[cfg(feature = "png")]

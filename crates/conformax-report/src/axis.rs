@@ -27,6 +27,9 @@ impl Scale {
     }
 }
 
+/// Beyond this many steps an axis is all labels.
+const MOST_STEPS: i64 = 6;
+
 /// What an axis shows, before it has a place.
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
@@ -37,33 +40,31 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Evenly spaced round ticks from `low` to `high`, which widen to the next tick.
+    /// Evenly spaced round ticks from `low` to `high`, which widen to the next tick: of a few steps, the one that
+    /// widens least.
     pub(crate) fn even(label: &str, low: f64, high: f64) -> Self {
-        let step = round_step((high - low) / 4.0);
-        let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
-        let digits = decimals(step);
-        let ticks: Vec<_> =
-            (first..=last).map(|i| (i as f64 * step, format!("{:.digits$}", i as f64 * step))).collect();
+        let ends = |step: f64| ((low / step).floor() as i64, (high / step).ceil() as i64);
+        let extent = |step: &f64| (ends(*step).1 - ends(*step).0) as f64 * step;
+        let steps = [4.0, 5.0, 6.0].map(|parts| round_step((high - low) / parts));
+        let fitting = steps.into_iter().filter(|&step| ends(step).1 - ends(step).0 <= MOST_STEPS);
+        let step = fitting.min_by(|a, b| extent(a).total_cmp(&extent(b))).unwrap_or(steps[0]);
+        let ((first, last), digits) = (ends(step), decimals(step));
+        let tick = |i| (i as f64 * step, format!("{:.digits$}", i as f64 * step).replace('-', "−"));
         let values = (first as f64 * step, last as f64 * step);
+        let ticks = (first..=last).map(tick).collect();
         Self { label: label.to_owned(), values, spacing: Spacing::Even, ticks }
     }
 
-    /// Ticks at 1, 2 and 5 times powers of ten.
+    /// Ticks at 1, 2 and 5 times powers of ten, and at 3 and 7 times too where those are fewer than three.
     pub(crate) fn ratio(label: &str, low: f64, high: f64) -> Self {
         let (low, high) = (low / 1.06, high * 1.06);
-        let mut ticks = Vec::new();
-        for exponent in -6..=9 {
-            for digit in [1.0, 2.0, 5.0] {
-                let value = digit * 10f64.powi(exponent);
-                if value >= low && value <= high {
-                    ticks.push((value, plain(value)));
-                }
-            }
-        }
-        // A narrow range holds too few of those: it gets its quarters too.
-        if ticks.len() < 3 {
-            return Self { spacing: Spacing::Ratio, ..Self::even(label, low, high) };
-        }
+        let at = |digits: &[f64]| -> Vec<(f64, String)> {
+            let values =
+                (-6..=9).flat_map(|exponent| digits.iter().map(move |digit| digit * 10f64.powi(exponent)));
+            values.filter(|value| (low..=high).contains(value)).map(|value| (value, plain(value))).collect()
+        };
+        let few = at(&[1.0, 2.0, 5.0]);
+        let ticks = if few.len() < 3 { at(&[1.0, 2.0, 3.0, 5.0, 7.0]) } else { few };
         Self { label: label.to_owned(), values: (low, high), spacing: Spacing::Ratio, ticks }
     }
 
@@ -133,11 +134,13 @@ mod tests {
         let axis = Axis::even("size", 0.93, 1.52);
         assert_eq!(written(&axis), ["0.8", "1.0", "1.2", "1.4", "1.6"]);
         assert_eq!(axis.values, (0.8, 1.6));
+        assert_eq!(written(&Axis::even("points", -2.1, 2.1)), ["−3", "−2", "−1", "0", "1", "2", "3"]);
     }
 
     #[test]
     fn ticks_ratios_at_one_two_five() {
         assert_eq!(written(&Axis::ratio("size", 0.9, 40.0)), ["1", "2", "5", "10", "20"]);
+        assert_eq!(written(&Axis::ratio("size", 1.07, 7.2)), ["2", "3", "5", "7"]);
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl Figure {
         });
         let width = 2.0 * MARGIN + columns as f64 * (cell.0 + GAP) - GAP;
         let key = key(&self.key, width - 2.0 * MARGIN);
-        let head = MARGIN + 24.0 + key.1;
+        let head = MARGIN + 34.0 + key.1;
         let rows = self.panels.len().div_ceil(columns);
         let height = head + rows as f64 * (cell.1 + GAP) - GAP + MARGIN;
 
@@ -104,8 +104,12 @@ impl Figure {
             .with(Element::new("title").set("id", "title").text(&self.title))
             .with(Element::new("desc").set("id", "desc").text(self.alternative()))
             .with(Element::new("rect").set("width", "100%").set("height", "100%").set("fill", "#ffffff"))
-            .with(words(MARGIN, MARGIN + 14.0, &self.title, "title").set("font-weight", "700"))
-            .with(key.0.set("transform", format!("translate({MARGIN} {})", MARGIN + 30.0)));
+            .with(
+                words(MARGIN, MARGIN + 14.0, &self.title, "title")
+                    .at("font-size", 15.0)
+                    .set("font-weight", "700"),
+            )
+            .with(key.0.set("transform", format!("translate({MARGIN} {})", MARGIN + 32.0)));
         for (i, panel) in self.panels.iter().enumerate() {
             let x = MARGIN + (i % columns) as f64 * (cell.0 + GAP);
             let y = head + (i / columns) as f64 * (cell.1 + GAP);

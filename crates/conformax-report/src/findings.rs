@@ -23,12 +23,24 @@ pub(crate) fn of_benchmark(view: &View<'_>, benchmark: usize, summary: &Benchmar
         ("Choice of γ", choice_of_gamma(view, benchmark)),
         ("Tuning", tuning(view, summary)),
     ];
-    found.into_iter().filter_map(|(about, sentence)| Some(Finding { about, sentence: sentence? })).collect()
+    found
+        .into_iter()
+        .filter_map(|(about, sentence)| Some(Finding { about, sentence: bound(&sentence?) }))
+        .collect()
+}
+
+/// Keeps an equation or a spread on one line, by spaces that do not break.
+fn bound(sentence: &str) -> String {
+    sentence.replace(" = ", "\u{a0}=\u{a0}").replace(" − ", "\u{a0}−\u{a0}").replace(" ± ", "\u{a0}±\u{a0}")
 }
 
 /// How many splits the sentences' means are over.
 pub(crate) fn splits(view: &View<'_>) -> u64 {
-    if view.results.means.is_empty() { view.results.provenance.splits } else { view.results.provenance.claim_splits }
+    if view.results.means.is_empty() {
+        view.results.provenance.splits
+    } else {
+        view.results.provenance.claim_splits
+    }
 }
 
 /// Which mean a sentence speaks of.
@@ -40,7 +52,8 @@ struct Quantity {
 
 const SIZE: Quantity = Quantity { of_many: |m| Some(m.average_size), of_record: |r| Some(r.average_size) };
 const COVERAGE: Quantity = Quantity { of_many: |m| Some(m.coverage), of_record: |r| Some(r.coverage) };
-const SINGLETONS: Quantity = Quantity { of_many: |m| Some(m.singleton_ratio), of_record: |r| Some(r.singleton_ratio) };
+const SINGLETONS: Quantity =
+    Quantity { of_many: |m| Some(m.singleton_ratio), of_record: |r| Some(r.singleton_ratio) };
 const THEIR_COVERAGE: Quantity =
     Quantity { of_many: |m| m.singleton_coverage, of_record: |r| r.singleton_coverage };
 const SSCV: Quantity = Quantity { of_many: |m| Some(m.sscv), of_record: |r| Some(r.sscv) };
@@ -64,7 +77,9 @@ fn mean(view: &View<'_>, cell: Cell, quantity: Quantity) -> Option<f64> {
 fn ranked<'a>(view: &View<'a>, benchmark: usize, level: usize, quantity: Quantity) -> Vec<(&'a str, f64)> {
     let mut values: Vec<_> = view
         .procedures()
-        .filter_map(|(procedure, name)| Some((name, mean(view, Cell { benchmark, procedure, level }, quantity)?)))
+        .filter_map(|(procedure, name)| {
+            Some((name, mean(view, Cell { benchmark, procedure, level }, quantity)?))
+        })
         .collect();
     values.sort_by(|a, b| a.1.total_cmp(&b.1));
     values
@@ -73,8 +88,11 @@ fn ranked<'a>(view: &View<'a>, benchmark: usize, level: usize, quantity: Quantit
 /// Names whose value prints as the first one's does: a difference that cannot be seen is not told.
 fn leaders(values: &[(&str, f64)], print: fn(f64) -> String) -> Option<(String, String)> {
     let first = print(values.first()?.1);
-    let names: Vec<String> =
-        values.iter().take_while(|(_, value)| print(*value) == first).map(|(name, _)| (*name).to_owned()).collect();
+    let names: Vec<String> = values
+        .iter()
+        .take_while(|(_, value)| print(*value) == first)
+        .map(|(name, _)| (*name).to_owned())
+        .collect();
     Some((number::listed(&names), first))
 }
 
@@ -145,7 +163,10 @@ fn singletons(view: &View<'_>, benchmark: usize) -> Option<String> {
         let values = ranked(view, benchmark, level, SINGLETONS);
         let Some([low, high]) = ends(&values, number::share) else {
             return values.first().map(|(_, share)| {
-                format!("at {at} the share of one-label sets is {} with every procedure", number::share(*share))
+                format!(
+                    "at {at} the share of one-label sets is {} with every procedure",
+                    number::share(*share)
+                )
             });
         };
         let right = ranked(view, benchmark, level, THEIR_COVERAGE);
@@ -158,7 +179,10 @@ fn singletons(view: &View<'_>, benchmark: usize) -> Option<String> {
             }
             _ => String::new(),
         };
-        Some(format!("at {at} the share of one-label sets runs from {} ({}) to {} ({}){right}", low.1, low.0, high.1, high.0))
+        Some(format!(
+            "at {at} the share of one-label sets runs from {} ({}) to {} ({}){right}",
+            low.1, low.0, high.1, high.0
+        ))
     })
 }
 
@@ -172,7 +196,8 @@ fn evenness(view: &View<'_>, benchmark: usize) -> Option<String> {
 fn choice_of_gamma(view: &View<'_>, benchmark: usize) -> Option<String> {
     let (procedure, name) = view.procedures().find(|(procedure, _)| {
         let of = |level| view.records(Cell { benchmark, procedure: *procedure, level });
-        view.levels().any(|(level, _)| of(level).iter().any(|record| record.n_tune > 0 && record.gamma.is_some()))
+        view.levels()
+            .any(|(level, _)| of(level).iter().any(|record| record.n_tune > 0 && record.gamma.is_some()))
     })?;
     let text = sentence_per_level(view, |level, at| {
         let mut chosen: Vec<f64> = view
@@ -181,10 +206,15 @@ fn choice_of_gamma(view: &View<'_>, benchmark: usize) -> Option<String> {
             .filter_map(|record| record.gamma)
             .collect();
         chosen.sort_by(f64::total_cmp);
-        let chosen: Vec<String> = chosen.iter().map(f64::to_string).collect();
-        (!chosen.is_empty()).then(|| format!("{} at {at}", number::listed(&chosen)))
+        let (low, high) = (*chosen.first()?, *chosen.last()?);
+        let range = if low == high { format!("{low}") } else { format!("between {low} and {high}") };
+        Some(format!("at {at} the γ that {name} chose is {range}"))
     })?;
-    Some(format!("Over {} splits {name} chose γ = {text}", view.results.provenance.splits))
+    Some(format!(
+        "{} over the study’s {} splits.",
+        text.trim_end_matches('.'),
+        view.results.provenance.splits
+    ))
 }
 
 fn tuning(view: &View<'_>, summary: &BenchmarkSummary) -> Option<String> {

@@ -86,11 +86,7 @@ fn pngs(_: &[figure::Figure], _: &Options) -> Vec<File> {
 
 fn table_files(table: &Table) -> [File; 3] {
     let path = |ending: &str| format!("tables/{}.{ending}", table.slug);
-    [
-        text(path("md"), table.markdown()),
-        text(path("csv"), table.csv()),
-        text(path("tex"), table.latex()),
-    ]
+    [text(path("md"), table.markdown()), text(path("csv"), table.csv()), text(path("tex"), table.latex())]
 }
 
 fn text(path: String, content: String) -> File {

@@ -68,7 +68,8 @@ pub(crate) fn listed(items: &[String]) -> String {
 /// A small number as a word, as sentences want it.
 pub(crate) fn word(value: usize) -> String {
     const WORDS: [&str; 13] = [
-        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
     ];
     WORDS.get(value).map_or_else(|| count(value as u64), |word| (*word).to_owned())
 }
@@ -88,6 +89,9 @@ mod tests {
     #[test]
     fn lists_as_a_sentence_does() {
         let items = ["a".to_owned(), "b".to_owned(), "c".to_owned()];
-        assert_eq!([listed(&items[..1]), listed(&items[..2]), listed(&items)], ["a", "a and b", "a, b and c"]);
+        assert_eq!(
+            [listed(&items[..1]), listed(&items[..2]), listed(&items)],
+            ["a", "a and b", "a, b and c"]
+        );
     }
 }

@@ -42,6 +42,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         numbers => Value::from_safe_string(numbers(view)),
         study => results.study.as_str(),
         lede => lede(view),
+        hero => hero(view, figures),
         verdicts => verdict_counts(&results.claims),
         findings_splits => findings::splits(view),
         benchmarks => benchmarks(view, chosen),
@@ -63,10 +64,11 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
     }
 }
 
-/// What a map of the template is made from.
+/// What the study is, in a sentence.
 fn lede(view: &View<'_>) -> String {
     let results = view.results;
-    let few = |n: usize, one: &str, more: &str| format!("{} {}", number::word(n), if n == 1 { one } else { more });
+    let few =
+        |n: usize, one: &str, more: &str| format!("{} {}", number::word(n), if n == 1 { one } else { more });
     let splits = results.provenance.splits as usize;
     let text = format!(
         "{} on {} at {}, over {}: {} measurements.",
@@ -76,8 +78,29 @@ fn lede(view: &View<'_>) -> String {
         few(splits, "random split", "random splits"),
         number::count(results.records.len() as u64)
     );
+    sentence(&text)
+}
+
+/// With a capital at its start and a full stop at its end.
+fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+    let mut out: String =
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default();
+    if !out.ends_with('.') {
+        out.push('.');
+    }
+    out
+}
+
+/// The panel of Figure 4 that a reader sees first: of the benchmark with the most classes, where sets differ most.
+fn hero(view: &View<'_>, figures: &[Figure]) -> Option<Value> {
+    let figure = figures.iter().find(|figure| figure.number == 4)?;
+    let (benchmark, summary) = view.benchmarks().max_by_key(|(_, summary)| summary.classes)?;
+    let panel = figure.panels.get(benchmark)?;
+    Some(context! {
+        title => format!("Labels in a set on {}, as more confidence is asked for", summary.title),
+        svg => Value::from_safe_string(panel.inline()),
+    })
 }
 
 fn verdict_counts(claims: &[Claim]) -> Value {
@@ -119,7 +142,11 @@ fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
         Some(spread) => Number {
             mean: Some(spread.mean),
             text: (metric.print)(spread.mean),
-            spread: if spread.splits > 1 { format!("± {}", (metric.print)(spread.deviation)) } else { String::new() },
+            spread: if spread.splits > 1 {
+                format!("± {}", (metric.print)(spread.deviation))
+            } else {
+                String::new()
+            },
         },
     }
 }
@@ -127,12 +154,16 @@ fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
 /// The numbers of the table that follows the chosen level, as JSON: `[benchmark][level][procedure][metric]`.
 fn numbers(view: &View<'_>) -> String {
     let of_cell = |benchmark, level, procedure| -> Vec<Number> {
-        METRICS.iter().map(|metric| shown_number(view, Cell { benchmark, procedure, level }, *metric)).collect()
+        METRICS
+            .iter()
+            .map(|metric| shown_number(view, Cell { benchmark, procedure, level }, *metric))
+            .collect()
     };
     let numbers: Vec<Vec<Vec<Vec<Number>>>> = view
         .benchmarks()
         .map(|(benchmark, _)| {
-            let of_level = |(level, _)| view.procedures().map(|(p, _)| of_cell(benchmark, level, p)).collect();
+            let of_level =
+                |(level, _)| view.procedures().map(|(p, _)| of_cell(benchmark, level, p)).collect();
             view.levels().map(of_level).collect()
         })
         .collect();
@@ -284,7 +315,7 @@ fn shown_claim(view: &View<'_>, claim: &Claim) -> Value {
         sentence => claim.sentence.as_str(),
         place => claim.place.as_str(),
         rule => claim.rule.as_str(),
-        found => claim.found.as_str(),
+        found => sentence(&claim.found),
         verdict => verdict(claim.verdict),
         class => verdict(claim.verdict).replace(' ', "-"),
         evidence,
@@ -298,7 +329,10 @@ fn provenance(view: &View<'_>) -> Value {
         ("Arithmetic", format!("version {}", p.arithmetic_version)),
         ("Randomised scores", p.draw_scheme.clone()),
         ("Seed", format!("{} (split i uses seed + i)", p.seed)),
-        ("Splits", format!("{} in tables and figures, {} behind claims", p.splits, number::count(p.claim_splits))),
+        (
+            "Splits",
+            format!("{} in tables and figures, {} behind claims", p.splits, number::count(p.claim_splits)),
+        ),
         ("Machine", format!("{}, {} threads", p.machine, p.threads)),
         ("Duration", format!("{:.1} s", p.duration_seconds)),
     ];

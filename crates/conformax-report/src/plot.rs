@@ -21,7 +21,7 @@ pub(crate) struct Frame {
 impl Frame {
     /// A panel among others, with room for names at the right.
     pub(crate) const NAMED: Self =
-        Self { width: 420.0, height: 300.0, left: 44.0, right: 86.0, top: 30.0, bottom: 46.0 };
+        Self { width: 420.0, height: 300.0, left: 44.0, right: 92.0, top: 30.0, bottom: 46.0 };
     /// A panel without names at the right.
     pub(crate) const PLAIN: Self = Self { right: 12.0, ..Self::NAMED };
 }
@@ -63,7 +63,7 @@ const GRID: &str = "#e4e7eb";
 /// Height of letters in a drawing that stands alone.
 pub(crate) const LETTER: f64 = 11.5;
 /// Least distance between two names at the right: letters are larger on a phone.
-const NAME_STEP: f64 = 15.0;
+const NAME_STEP: f64 = 16.0;
 
 /// A drawing under way.
 pub(crate) struct Plot {
@@ -167,14 +167,10 @@ impl Plot {
         let wanted: Vec<f64> = ends.iter().map(|(y, _)| *y).collect();
         let places = apart(&wanted, NAME_STEP, (8.0, self.frame.height - self.frame.bottom));
         for ((from, series), to) in ends.into_iter().zip(places) {
-            let lead = path([(right - 6.0, from), (right + 4.0, to)]);
-            let name = words(right + 8.0, to + 4.0, &series.style.name, "name").set("fill", series.style.light);
-            self.push(
-                series
-                    .group("series end")
-                    .with(stroked(lead, series.style).set("class", "lead").set("stroke-opacity", "0.5"))
-                    .with(name),
-            );
+            let d = path([(right - 6.0, from), (right + 4.0, to)]);
+            let name =
+                words(right + 8.0, to + 4.0, &series.style.name, "name").set("fill", series.style.light);
+            self.push(series.group("series end").with(lead(d, series.style)).with(name));
         }
     }
 }
@@ -201,8 +197,18 @@ fn stroked(d: String, style: &Style) -> Element {
     if style.dash.is_empty() { line } else { line.set("stroke-dasharray", style.dash) }
 }
 
+/// The thin line from a point to its name: never dashed, or it would look like a piece of the curve.
+fn lead(d: String, style: &Style) -> Element {
+    let line = Element::new("path").set("class", "lead").set("d", d).set("fill", "none");
+    line.set("stroke", style.light).set("stroke-opacity", "0.5")
+}
+
 pub(crate) fn rule(from: (f64, f64), to: (f64, f64), class: &str, colour: &str) -> Element {
-    Element::new("path").set("class", class).set("d", path([from, to])).set("fill", "none").set("stroke", colour)
+    Element::new("path")
+        .set("class", class)
+        .set("d", path([from, to]))
+        .set("fill", "none")
+        .set("stroke", colour)
 }
 
 pub(crate) fn words(x: f64, y: f64, text: &str, class: &str) -> Element {

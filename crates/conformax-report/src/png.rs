@@ -18,7 +18,8 @@ impl Painter {
     pub(crate) fn new() -> Self {
         let mut fonts = Database::new();
         fonts.load_system_fonts();
-        let has = |name: &str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == name));
+        let has =
+            |name: &str| fonts.faces().any(|face| face.families.iter().any(|(family, _)| family == name));
         let sans = ["Inter", "Helvetica Neue", "Arial", "Liberation Sans", "DejaVu Sans"];
         if let Some(found) = sans.into_iter().find(|name| has(name)) {
             fonts.set_sans_serif_family(found);

@@ -52,7 +52,8 @@ const KNOWN: [&str; 6] = ["InvProb", "RAPS", "log-margin", "1.5-entmax", "sparse
 /// One style per procedure, the same whichever of them a study has.
 pub(crate) fn of_procedures(names: &[String]) -> Vec<Style> {
     let mut spare = (0..).filter(|place| {
-        KNOWN.get(*place).is_none_or(|known| !names.iter().any(|name| name == known)) || *place >= PALETTE.len()
+        KNOWN.get(*place).is_none_or(|known| !names.iter().any(|name| name == known))
+            || *place >= PALETTE.len()
     });
     names
         .iter()
@@ -81,8 +82,8 @@ pub(crate) fn palette() -> impl Iterator<Item = (String, &'static str, &'static 
 
 /// Blue to red through green and amber, all of middling lightness so that each shows on white and on black.
 const RAMP: [&str; 11] = [
-    "#4a6fc4", "#3f84c6", "#3397bd", "#35a5a4", "#4bab83", "#71ab60", "#9aa643", "#bd9a36", "#d28638", "#d76f45",
-    "#d1565a",
+    "#4a6fc4", "#3f84c6", "#3397bd", "#35a5a4", "#4bab83", "#71ab60", "#9aa643", "#bd9a36", "#d28638",
+    "#d76f45", "#d1565a",
 ];
 
 /// Styles for `names` along an ordered quantity.

@@ -168,13 +168,18 @@ impl Table {
     pub(crate) fn latex(&self) -> String {
         let align: String = self.columns.iter().map(|c| if c.is_text { 'l' } else { 'r' }).collect();
         let names: Vec<String> = self.columns.iter().map(|column| latex(&column.name)).collect();
-        let mut out = format!("\\begin{{tabular}}{{{align}}}\n\\hline\n{} \\\\\n\\hline\n", names.join(" & "));
+        let mut out =
+            format!("\\begin{{tabular}}{{{align}}}\n\\hline\n{} \\\\\n\\hline\n", names.join(" & "));
         for (i, row) in self.rows.iter().enumerate() {
             if row.begins_group && i > 0 {
                 out.push_str("\\hline\n");
             }
-            let cells: Vec<String> =
-                row.cells.iter().zip(&self.columns).map(|(cell, column)| cell.latex(column.is_text)).collect();
+            let cells: Vec<String> = row
+                .cells
+                .iter()
+                .zip(&self.columns)
+                .map(|(cell, column)| cell.latex(column.is_text))
+                .collect();
             out.push_str(&cells.join(" & "));
             out.push_str(" \\\\\n");
         }
@@ -255,7 +260,11 @@ impl Cell {
 
 /// A CSV field, quoted where it must be.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n']) { format!("\"{}\"", field.replace('"', "\"\"")) } else { field.to_owned() }
+    if field.contains([',', '"', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.to_owned()
+    }
 }
 
 /// Text with LaTeX's special characters and our symbols spelt out.
@@ -325,6 +334,8 @@ mod tests {
 
     #[test]
     fn marks_a_procedures_cells_in_html() {
-        assert!(table().html().contains("<td data-procedure=\"RAPS\">0.9 ± 0.1<small>paper 0.8</small></td>"));
+        assert!(
+            table().html().contains("<td data-procedure=\"RAPS\">0.9 ± 0.1<small>paper 0.8</small></td>")
+        );
     }
 }

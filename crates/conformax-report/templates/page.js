@@ -88,7 +88,7 @@
     showStrata(alpha);
     for (const svg of all("#results .panel svg")) {
       const marks = all(`.mark[data-at="α = ${alpha}"]`, svg);
-      if (marks.length && !svg.querySelector("[data-alpha]")) {
+      if (touched && marks.length && !svg.querySelector("[data-alpha]")) {
         const places = marks.map((mark) => Number(mark.dataset.px));
         upright(svg, (Math.min(...places) + Math.max(...places)) / 2, "guide");
       }
@@ -97,7 +97,7 @@
       for (const group of groups) group.classList.toggle("dim", lit && touched && group.dataset.alpha !== alpha);
     }
   };
-  // Until the reader moves the slider every group of bars is lit.
+  // Until the reader moves the slider every group of bars is lit and no level is marked.
   let touched = false;
   slider.value = Math.max(0, levels.indexOf(document.querySelector(".chosen").textContent));
   slider.addEventListener("input", () => { touched = true; showLevel(levels[slider.value]); });
@@ -120,7 +120,7 @@
   const tell = (svg, column, left, top) => {
     const marks = [...column.marks];
     if (!marks[0].classList.contains("bar")) {
-      marks.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top);
+      marks.sort((a, b) => Number.parseFloat(b.dataset.value) - Number.parseFloat(a.dataset.value));
     }
     tip.replaceChildren(Object.assign(document.createElement("b"), { textContent: column.at }));
     for (const mark of marks) {

@@ -133,22 +133,40 @@ impl Benchmark {
         };
         let benchmark = match &entry.files {
             Some(files) => read(files)?,
-            None => {
-                let built_in = BUILT_IN.iter().find(|known| known.name == entry.name);
-                let arrays = built_in.expect("an entry without files is built in").arrays;
-                match arrays {
-                    Arrays::Embedded { classes, logits, labels } => {
-                        let (logits, labels) = embedded(classes, logits, labels);
-                        Self::new(&entry.name, &entry.title, logits, labels)?
-                    }
-                    Arrays::InSourceTree => match in_source_tree(&entry.name, folder) {
-                        Some(files) => read(&files)?,
-                        None => return Ok(Found::Absent),
-                    },
-                }
-            }
+            None => match (Self::built_in(&entry.name), in_folders(&entry.name, &likely_folders(folder))) {
+                (Some(benchmark), _) => Self { title: entry.title.clone(), ..benchmark },
+                (None, Some(files)) => read(&files)?,
+                (None, None) => return Ok(Found::Absent),
+            },
         };
         Ok(Found::Here(Box::new(benchmark)))
+    }
+
+    /// A benchmark from data with labels, read whole; every row is checked.
+    pub fn from_source(name: &str, title: &str, mut source: Source) -> conformax_io::Result<Self> {
+        let (logits, labels) = read_whole(&mut source)?;
+        let first = Block::default();
+        Self::new(name, title, logits, labels).map_err(|error| source.error_in(&first, error))
+    }
+
+    /// A benchmark that is inside the program; `None` for any other name.
+    ///
+    /// ```
+    /// let benchmark = conformax_study::Benchmark::built_in("cifar10").unwrap();
+    /// assert_eq!((benchmark.rows(), benchmark.classes), (10_000, 10));
+    /// ```
+    pub fn built_in(name: &str) -> Option<Self> {
+        let known = BUILT_IN.iter().find(|known| known.name == name)?;
+        let Arrays::Embedded { classes, logits, labels } = known.arrays else { return None };
+        let (logits, labels) = embedded(classes, logits, labels);
+        Some(Self::new(known.name, known.title, logits, labels).expect("what is built in is sound"))
+    }
+
+    /// Reads a data set whole, and checks every row.
+    pub fn read(name: &str, data: &Data) -> Result<Self> {
+        let fault = |message: String| Error::Benchmark { name: name.to_owned(), message };
+        let (logits, labels) = read_files(data).map_err(|error| fault(chain(&error)))?;
+        Self::new(name, name, logits, labels).map_err(|error| fault(error.to_string()))
     }
 
     /// A benchmark from arrays; every row is checked.
@@ -213,7 +231,10 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 fn read_files(data: &Data) -> conformax_io::Result<(Block, Vec<u32>)> {
     let options = SourceOptions { labels: LabelUse::Required, ..SourceOptions::default() };
-    let mut source = Source::open(data, &options)?;
+    read_whole(&mut Source::open(data, &options)?)
+}
+
+fn read_whole(source: &mut Source) -> conformax_io::Result<(Block, Vec<u32>)> {
     let (mut whole, mut block) = (Block::default(), Block::default());
     let mut labels = Vec::new();
     while source.read(&mut block)? {
@@ -235,16 +256,17 @@ fn embedded(classes: usize, logits: &[u8], labels: &[u8]) -> (Block, Vec<u32>) {
     (Block { classes, logits, ..Block::default() }, labels)
 }
 
-/// Looks in `folder`, then in `benchmarks` of the working folder and of every folder above it, then beside the
-/// sources that this program was built from.
-fn in_source_tree(name: &str, folder: Option<&Path>) -> Option<BenchmarkFiles> {
+/// `folder`, then `benchmarks` of the working folder and of every folder above it, then that of the sources
+/// this program was built from.
+fn likely_folders(folder: Option<&Path>) -> Vec<PathBuf> {
     let here = std::env::current_dir().unwrap_or_default();
     let roots = here.ancestors().chain(Path::new(env!("CARGO_MANIFEST_DIR")).ancestors());
-    let folders = folder.map(Path::to_owned).into_iter().chain(roots.map(|root| root.join("benchmarks")));
-    folders
-        .filter(|folder| folder.is_dir())
-        .map(|folder| BenchmarkFiles::at(folder, name))
-        .find(BenchmarkFiles::exist)
+    folder.map(Path::to_owned).into_iter().chain(roots.map(|root| root.join("benchmarks"))).collect()
+}
+
+fn in_folders(name: &str, folders: &[PathBuf]) -> Option<BenchmarkFiles> {
+    let existing = folders.iter().filter(|folder| folder.is_dir());
+    existing.map(|folder| BenchmarkFiles::at(folder.clone(), name)).find(BenchmarkFiles::exist)
 }
 
 /// What to do about a benchmark that is not there.
@@ -258,6 +280,18 @@ pub(crate) fn advice(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn finds_files_by_name_and_only_where_both_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let folders = [PathBuf::from("no such folder"), folder.path().to_owned()];
+        assert_eq!(in_folders("imagenet5k", &folders), None);
+        std::fs::write(folder.path().join("imagenet5k-logits.npy"), "").unwrap();
+        assert_eq!(in_folders("imagenet5k", &folders), None);
+        std::fs::write(folder.path().join("imagenet5k-labels.npy"), "").unwrap();
+        assert!(in_folders("imagenet5k", &folders).is_some());
+        assert!(advice("imagenet5k").contains("--benchmarks"));
+    }
 
     #[test]
     fn embedded_arrays_have_the_header_that_is_skipped() {

@@ -4,6 +4,7 @@
 //! sizes of its sets at all thresholds together. The numbers equal those of `calibrate`, `predict` and
 //! `evaluate` run one after another for every combination; only the repetition is gone.
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use conformax::{
@@ -12,8 +13,9 @@ use conformax::{
 };
 use rayon::prelude::*;
 
+use crate::known_scores::KnownScores;
 use crate::procedure::{Choice, Procedure};
-use crate::row_sizes::{RowSizes, Scratch, with_sizes};
+use crate::row_sizes::{RankedRow, RowSizes, Scratch, with_sizes};
 use crate::splits::{Split, Thresholds, Truth};
 
 /// Rows that one task visits.
@@ -85,6 +87,8 @@ struct Scored {
     thresholds: Vec<Thresholds>,
     /// The largest finite one.
     cutoff: f64,
+    /// By row, what its visits have found out so far. A row has one visitor at a time.
+    known: Vec<Mutex<KnownScores>>,
 }
 
 /// Per level the place of a score among those computed, and its threshold.
@@ -171,7 +175,8 @@ fn score_truth<T: Logit>(
     // An infinite threshold takes every label, whatever its score.
     let finite = thresholds.iter().flat_map(Thresholds::all).filter(|threshold| threshold.is_finite());
     let cutoff = finite.fold(f64::NEG_INFINITY, f64::max);
-    Ok(Scored { spec: *spec, truth: truth.scores, thresholds, cutoff })
+    let known = truth.scores.iter().map(|_| Mutex::default()).collect();
+    Ok(Scored { spec: *spec, truth: truth.scores, thresholds, cutoff, known })
 }
 
 /// A benchmark's scores with what is asked of them.
@@ -279,14 +284,29 @@ impl<T: Logit> Bench<'_, T> {
         let folded = chunks.map(|chunk| {
             let (mut state, mut scratch) = (zero(), Scratch::default());
             for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
-                let (logits, ranked) = (self.logits.row(row)?, (&self.ranked[row], self.draw));
-                with_sizes(&scored.spec, logits, ranked, scored.cutoff, &mut scratch, |sizes| {
-                    visit(&mut state, row, sizes);
-                });
+                self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes))?;
             }
             Ok(state)
         });
         folded.try_reduce(&zero, |a, b| Ok(join(a, b)))
+    }
+
+    fn visit(
+        &self,
+        scored: &Scored,
+        row: usize,
+        scratch: &mut Scratch,
+        ask: impl FnOnce(&mut RowSizes<'_>),
+    ) -> Result<()> {
+        let mut known = scored.known[row].lock().unwrap_or_else(PoisonError::into_inner);
+        let ranked = RankedRow {
+            row: self.logits.row(row)?,
+            ranked: &self.ranked[row],
+            draw: self.draw,
+            known: &mut known,
+        };
+        with_sizes(&scored.spec, ranked, scored.cutoff, scratch, ask);
+        Ok(())
     }
 
     /// The metrics of each split's picks on its test rows.
@@ -317,8 +337,7 @@ impl<T: Logit> Bench<'_, T> {
         rows.try_for_each(|(chunk, sizes)| {
             let mut scratch = Scratch::default();
             for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
-                let (logits, ranked) = (self.logits.row(row)?, (&self.ranked[row], self.draw));
-                with_sizes(&scored.spec, logits, ranked, scored.cutoff, &mut scratch, |sizes| {
+                self.visit(scored, row, &mut scratch, |sizes| {
                     for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {
                         if split.tests(row) {
                             let out = &mut out[number * levels..][..levels];
@@ -329,7 +348,7 @@ impl<T: Logit> Bench<'_, T> {
                             }
                         }
                     }
-                });
+                })?;
             }
             Ok(())
         })

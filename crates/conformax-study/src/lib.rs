@@ -20,6 +20,7 @@ mod compare;
 mod csv;
 mod error;
 mod evaluation;
+mod known_scores;
 pub mod paper;
 mod procedure;
 mod progress;

@@ -302,25 +302,23 @@ fn means(records: &[Record]) -> Option<Means> {
 
 fn tuning_comparison(valid: &[Record], paper: &[Record]) -> Option<TuningComparison> {
     let first = paper.first()?;
-    let of =
-        |records: &[Record], value: fn(&Record) -> f64| -> Vec<f64> { records.iter().map(value).collect() };
-    let differences = |value: fn(&Record) -> f64| -> Vec<f64> {
-        paper.iter().zip(valid).map(|(paper, valid)| value(paper) - value(valid)).collect()
+    let coverage = |records: &[Record]| records.iter().map(|record| record.coverage).collect::<Vec<f64>>();
+    let size = |records: &[Record]| records.iter().map(|record| record.average_size).collect::<Vec<f64>>();
+    let difference = |paper: Vec<f64>, valid: Vec<f64>| {
+        Paired::of(&paper.iter().zip(&valid).map(|(paper, valid)| paper - valid).collect::<Vec<_>>())
     };
-    let (coverage, size): (fn(&Record) -> f64, fn(&Record) -> f64) =
-        (|record| record.coverage, |record| record.average_size);
     let alpha = conformax::Alpha::new(first.alpha).ok()?;
     Some(TuningComparison {
         benchmark: first.benchmark.clone(),
         procedure: first.procedure.clone(),
         alpha: first.alpha,
         promised: CoverageLaw::at_level(first.n_cal, alpha).mean(),
-        valid_coverage: Spread::of(&of(valid, coverage))?,
-        paper_coverage: Spread::of(&of(paper, coverage))?,
-        coverage_difference: Paired::of(&differences(coverage))?,
-        valid_size: Spread::of(&of(valid, size))?,
-        paper_size: Spread::of(&of(paper, size))?,
-        size_difference: Paired::of(&differences(size))?,
+        valid_coverage: Spread::of(&coverage(valid))?,
+        paper_coverage: Spread::of(&coverage(paper))?,
+        coverage_difference: difference(coverage(paper), coverage(valid))?,
+        valid_size: Spread::of(&size(valid))?,
+        paper_size: Spread::of(&size(paper))?,
+        size_difference: difference(size(paper), size(valid))?,
     })
 }
 

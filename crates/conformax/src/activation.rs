@@ -8,6 +8,7 @@ mod gradient;
 mod lanes;
 mod loss;
 mod normalize;
+mod passes;
 mod rows;
 
 use crate::{Error, Gamma, Logit, Result, Row};

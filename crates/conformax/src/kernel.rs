@@ -13,10 +13,22 @@ mod row_max;
 mod shortlist;
 
 pub use element::Element;
+pub(crate) use element::Wide;
 pub(crate) use exp_sum::exp_sum;
-pub(crate) use gaps::{Order, gap_norm};
+pub(crate) use gaps::{Order, gap_norm, keep_lanes};
+pub(crate) use isa::{Isa, Kernel};
 pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{shortlist, shortlist_band};
+
+/// The natural logarithm with the same bits on every system, for turning probabilities into logits.
+///
+/// ```
+/// assert_eq!(conformax::ln(0.0), f64::NEG_INFINITY);
+/// assert_eq!(conformax::ln(1.0), 0.0);
+/// ```
+pub fn ln(x: f64) -> f64 {
+    math::ln(x)
+}
 
 /// Lanes of every sum.
 pub(crate) const LANES: usize = 16;

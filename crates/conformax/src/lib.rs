@@ -56,6 +56,7 @@ pub use calibrate::{
     Calibration, CalibrationScores, Level, PValue, calibrate, conformal_rank, score_all_labels, score_labels,
 };
 pub use error::{Error, Result};
+pub use kernel::ln;
 pub use law::{CoverageLaw, rows_for_precision};
 pub use logits::{Logit, Logits, Row};
 pub use metrics::{Metrics, Strata, Stratum, Tally, evaluate};

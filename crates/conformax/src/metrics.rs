@@ -63,6 +63,16 @@ impl Default for Strata {
 }
 
 /// Coverage among the sets of some sizes.
+///
+/// ```
+/// use conformax::{Alpha, Strata, Tally};
+/// let mut tally = Tally::new(3);
+/// tally.add(&[0, 2], 2);
+/// let strata = tally.metrics(Alpha::new(0.1)?, &Strata::paper())?.strata;
+/// assert_eq!((strata[1].from, strata[1].to, strata[1].n, strata[1].coverage), (2, Some(3), 1, Some(1.0)));
+/// assert_eq!(strata[0].coverage, None); // no set of 0 or 1 labels
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 pub struct Stratum {

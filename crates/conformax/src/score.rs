@@ -25,9 +25,7 @@ pub use raps::{Penalty, RapsScore};
 pub use saps::SapsScore;
 pub use top_k::TopKScore;
 
-use std::cmp::Ordering;
-
-use crate::kernel::{exp_sum, math};
+use crate::kernel::{Wide, exp_sum, math};
 use crate::{Logit, Row};
 
 /// A non-conformity score; larger is stranger.
@@ -175,17 +173,24 @@ impl<S: Score> Score for &S {
     }
 }
 
-/// Falling logit; equal logits by index.
-#[inline]
-fn best_first<T: Logit>(row: Row<'_, T>) -> impl Fn(&u32, &u32) -> Ordering {
-    move |a, b| row.logit(*b).partial_cmp(&row.logit(*a)).expect("rows hold no NaN").then(a.cmp(b))
-}
-
-/// Sorts labels by falling logit; equal logits stay in index order.
+/// Sorts labels by falling logit; equal logits by index.
 #[inline]
 pub(crate) fn sort_best_first<T: Logit>(row: Row<'_, T>, labels: &mut [u32]) {
-    if labels.len() > 1 {
-        labels.sort_unstable_by(best_first(row));
+    const FEW: usize = 64;
+    let key = |label: u32| row.logits()[label as usize].widen().key(label);
+    match labels.len() {
+        0 | 1 => {}
+        len @ 2..=FEW => {
+            let mut keys = [Default::default(); FEW];
+            for (key_of, label) in keys.iter_mut().zip(&*labels) {
+                *key_of = key(*label);
+            }
+            keys[..len].sort_unstable();
+            for (label, key) in labels.iter_mut().zip(keys) {
+                *label = T::Wide::label(key);
+            }
+        }
+        _ => labels.sort_unstable_by_key(|label| key(*label)),
     }
 }
 

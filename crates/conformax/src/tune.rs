@@ -127,6 +127,22 @@ pub struct Candidate<S> {
 }
 
 /// The winner, calibrated, and how every candidate fared.
+///
+/// ```
+/// use conformax::{CalibratingRows, Alpha, Logits, Masked, Tuning, TuningRows, entmax_grid, tune};
+/// let (rows, labels) = ([2.0_f32, 0.0, 0.5, 1.0], [0, 0]);
+/// let (tuning, calibrating) = (Logits::new(&rows, 2)?, Logits::new(&rows, 2)?);
+/// let tuned = tune(
+///     &entmax_grid(),
+///     TuningRows::new(tuning, &labels)?,
+///     CalibratingRows::new(calibrating, &labels)?,
+///     Alpha::new(0.4)?,
+///     Tuning::Valid,
+///     Masked::Allowed,
+/// )?;
+/// assert_eq!(tuned.calibration.score(), &tuned.candidates[tuned.chosen].score);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Tuned<S> {
     /// The chosen score on the calibrating rows.

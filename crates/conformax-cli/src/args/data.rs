@@ -18,7 +18,8 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "FILE", help_heading = "Data options")]
     pub(crate) logits: Option<PathBuf>,
     /// Labels to go with --logits, of shape (rows,): integers or names.
-    #[arg(long, value_name = "FILE", requires = "logits", help_heading = "Data options")]
+    #[arg(long, value_name = "FILE", requires = "logits", conflicts_with = "data")]
+    #[arg(help_heading = "Data options")]
     pub(crate) labels: Option<PathBuf>,
     /// Name of the array or column of logits [default: logits].
     #[arg(long, value_name = "NAME", help_heading = "Data options")]

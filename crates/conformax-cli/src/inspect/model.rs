@@ -59,7 +59,7 @@ impl<'a> Inspected<'a> {
             },
             has_scores: model.scores.is_some(),
             arithmetic: ARITHMETIC_VERSION,
-            levels: model.levels.iter().map(|level| ShownLevel::new(model.score, *level)).collect(),
+            levels: ShownLevel::all(model),
             tuning,
         }
     }

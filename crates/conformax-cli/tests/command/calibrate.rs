@@ -8,7 +8,9 @@ use crate::folder::{Folder, Rows};
 #[test]
 fn prints_what_calibration_found() {
     let folder = Folder::with_data();
-    insta::assert_snapshot!(folder.run("calibrate cal.npz -o model.json --alpha 0.1 --confidence 0.95").seen());
+    insta::assert_snapshot!(
+        folder.run("calibrate cal.npz -o model.json --alpha 0.1 --confidence 0.95").seen()
+    );
     insta::assert_snapshot!(folder.run("calibrate cal.npz -o b.json --score log-margin").seen());
     insta::assert_snapshot!(folder.run("calibrate cal.npz -o c.json --score lac --json").seen());
 }
@@ -30,7 +32,9 @@ fn thresholds_are_the_librarys_for_every_score() {
 #[test]
 fn parameters_seed_and_policy_reach_the_file() {
     let folder = Folder::with_data();
-    folder.run("calibrate cal.npz --score raps --lam-reg 0.1 --kreg 2 --seed 7 --masked never -o m.json").ok();
+    folder
+        .run("calibrate cal.npz --score raps --lam-reg 0.1 --kreg 2 --seed 7 --masked never -o m.json")
+        .ok();
     let model = Model::read(&folder.file("m.json")).unwrap();
     assert_eq!(model.score.to_string(), "raps(lambda=0.1, k_reg=2)");
     assert_eq!(model.score.draw(), Some(conformax::Draw::Seeded(7)));
@@ -86,4 +90,20 @@ fn probabilities_and_their_logarithms_calibrate_alike() {
     assert!((threshold("p.json") - threshold("l.json")).abs() < 1e-12);
     let message = folder.run("calibrate l.csv --input probabilities -o bad.json").error();
     assert!(message.contains("row 0, class 0") && message.contains("between 0 and 1"), "{message}");
+}
+
+#[test]
+fn a_threshold_of_zero_is_explained() {
+    let folder = Folder::empty();
+    let line = |row: usize| format!("{},0,a\n", row + 1);
+    folder.write("cal.csv", String::from("a,b,label\n") + &(0..40).map(line).collect::<String>());
+    let ran = folder.run("calibrate cal.csv -o model.json").ok();
+    insta::assert_snapshot!(ran.seen());
+    folder.write("new.csv", "a,b\n3,1\n2,2\n");
+    let ran = folder.run("predict model.json new.csv --probabilities").ok();
+    let wanted = concat!(
+        "{\"row\":0,\"labels\":[\"a\"],\"size\":1,\"probabilities\":[1.0]}\n",
+        "{\"row\":1,\"labels\":[\"a\",\"b\"],\"size\":2,\"probabilities\":[0.5,0.5]}\n"
+    );
+    assert_eq!(ran.out, wanted);
 }

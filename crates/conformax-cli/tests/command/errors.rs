@@ -11,7 +11,9 @@ fn bad_rows_are_named() {
     rows.logits[6 * 17 + 4] = f32::NAN;
     folder.write("nan.npz", rows.npz());
     let before = folder.names();
-    for words in ["predict model.json nan.npz -o s.csv", "evaluate model.json nan.npz", "calibrate nan.npz -o m.json"] {
+    for words in
+        ["predict model.json nan.npz -o s.csv", "evaluate model.json nan.npz", "calibrate nan.npz -o m.json"]
+    {
         let message = folder.run(words).error();
         assert!(message.contains("nan.npz: logit at row 17, class 4 is NaN"), "{message}");
         assert!(message.contains("hint:"), "{message}");
@@ -129,7 +131,9 @@ fn damaged_and_unknown_files_are_refused() {
     folder.write("short.npz", &bytes[..bytes.len() / 2]);
     folder.write("note.txt", "\0\0\0\0\0");
     folder.write("empty.csv", "a,b,label\n");
-    for (name, wanted) in [("short.npz", "short.npz"), ("note.txt", "unknown format"), ("empty.csv", "no rows")] {
+    for (name, wanted) in
+        [("short.npz", "short.npz"), ("note.txt", "unknown format"), ("empty.csv", "no rows")]
+    {
         let message = folder.run(&format!("calibrate {name} -o m.json")).error();
         assert!(message.contains(name) && message.contains(wanted), "{message}");
     }
@@ -156,7 +160,7 @@ fn arguments_that_make_no_sense_end_with_2() {
         ("calibrate cal.npz --score softmax -o m.json", "no score is called"),
         ("calibrate cal.npz --score lac --gamma 2 -o m.json", "gamma must be absent"),
         ("calibrate cal.npz --gamma 0.5 -o m.json", "gamma must lie between 1 and 16"),
-        ("calibrate cal.npz --labels y.npy -o m.json", "--logits"),
+        ("calibrate cal.npz --labels y.npy -o m.json", "--labels"),
         ("calibrate -o m.json", "DATA"),
         ("calibrate cal.npz", "--output"),
         ("frobnicate", "frobnicate"),

@@ -42,10 +42,13 @@ fn rows_the_model_has_seen_are_refused() {
     mixed.labels.extend(&cal.labels[..3]);
     folder.write("mixed.npz", mixed.npz());
     let message = folder.run("evaluate model.json mixed.npz").error();
-    assert!(message.contains("3 of 303 rows calibrated or tuned this model, row 300 first"), "{message}");
+    assert!(
+        message.contains("mixed.npz: 3 of 303 rows calibrated or tuned this model, row 300 first"),
+        "{message}"
+    );
     assert!(message.contains("--allow-seen"), "{message}");
     let ran = folder.run("evaluate model.json mixed.npz --allow-seen").ok();
-    assert!(ran.err.contains("warning: 3 of 303 rows"), "{}", ran.err);
+    assert!(ran.err.contains("warning: mixed.npz: 3 of 303 rows"), "{}", ran.err);
 }
 
 #[test]
@@ -124,4 +127,31 @@ fn levels_are_asked_of_the_scores() {
     let folder = Folder::with_model();
     let json = folder.run("evaluate model.json test.npz --confidence 0.5 --json").ok().json();
     assert_eq!(json["alpha"], 0.5);
+}
+
+#[test]
+fn sets_that_would_be_empty_are_filled_on_request() {
+    let folder = Folder::with_data();
+    folder.run("calibrate cal.npz --score lac --alpha 0.6 -o model.json").ok();
+    let plain = folder.run("evaluate model.json test.npz --json").ok().json();
+    let filled = folder.run("evaluate model.json test.npz --non-empty --json").ok().json();
+    assert!(plain["empty_ratio"].as_f64().unwrap() > 0.0);
+    assert_eq!(filled["empty_ratio"], 0.0);
+    assert!(filled["coverage"].as_f64() > plain["coverage"].as_f64());
+}
+
+/// The paper's way of tuning leans on the rows that calibrate, so no law holds and no interval is printed.
+#[test]
+fn no_law_is_claimed_where_none_holds() {
+    let folder = Folder::with_data();
+    folder.run("tune cal.npz -o model.json").ok();
+    let text = folder.text("model.json");
+    assert!(text.contains("\"method\": \"valid\""));
+    folder.write("paper.json", text.replace("\"method\": \"valid\"", "\"method\": \"paper\""));
+    let json = folder.run("evaluate paper.json test.npz --json").ok().json();
+    assert_eq!(json["coverage_interval"], serde_json::Value::Null);
+    let json = folder.run("inspect paper.json --json").ok().json();
+    assert_eq!(json["levels"][0]["coverage_interval"], serde_json::Value::Null);
+    let message = folder.run("evaluate paper.json test.npz --expect-coverage").error();
+    assert!(message.contains("paper.json") && message.contains("tune again"), "{message}");
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use conformax::{Logits, split};
 
-/// Golden logits: rows of ten classes with ties, extremes and masks left out, so that every score is at ease.
+/// A folder that is gone when the test is over.
 pub(crate) struct Folder(tempfile::TempDir);
 
 /// What a run left behind.
@@ -159,7 +159,7 @@ impl Folder {
     pub(crate) fn command(&self, words: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_conformax"));
         command.args(words.split_whitespace()).current_dir(self.path());
-        command.env_remove("NO_COLOR").env("COLUMNS", "100");
+        command.env_remove("NO_COLOR").env("COLUMNS", "100").env("RUST_BACKTRACE", "0");
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -188,7 +188,7 @@ impl Folder {
     }
 }
 
-/// Sets as JSON Lines or CSV-free values: row and labels of every line.
+/// The values of JSON Lines.
 pub(crate) fn lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }

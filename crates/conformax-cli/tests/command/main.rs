@@ -1,5 +1,7 @@
 //! Runs the command in temporary folders, as a user does, and looks at what it says and writes.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
+
 mod calibrate;
 mod errors;
 mod evaluate;
@@ -11,6 +13,7 @@ mod plan;
 mod predict;
 mod readme;
 mod split;
+mod study;
 mod tune;
 // One small data set in every format, written by code that shares nothing with the readers.
 #[path = "../../../conformax-io/tests/written/mod.rs"]

@@ -2,9 +2,9 @@
 
 use std::fs::File;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use arrow_array::{Array, RecordBatch};
 use conformax::{Alpha, Calibration, EntmaxScore, Masked, PredictionSets};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
@@ -30,7 +30,9 @@ fn lines_look_like_this() {
     let head = "predict model.json few.csv --keep id";
     insta::assert_snapshot!(folder.run(head).seen());
     insta::assert_snapshot!(folder.run(&format!("{head} --probabilities --p-values --alpha 0.1,0.4")).seen());
-    insta::assert_snapshot!(folder.run(&format!("{head} --all-p-values --format csv --alpha 0.1,0.4")).seen());
+    insta::assert_snapshot!(
+        folder.run(&format!("{head} --all-p-values --format csv --alpha 0.1,0.4")).seen()
+    );
 }
 
 #[test]

@@ -22,7 +22,8 @@ fn readme_example() {
     let mut shell = Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", &example()]).current_dir(folder.path()).env("PATH", path);
     let output = shell.output().unwrap();
-    let seen = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    let seen =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{seen}");
     assert!(seen.contains("coverage"), "{seen}");
     assert!(folder.file("sets.parquet").exists(), "{seen}");

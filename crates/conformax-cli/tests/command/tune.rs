@@ -11,7 +11,9 @@ use crate::folder::{CLASSES, Folder, Rows};
 fn shows_every_candidate() {
     let folder = Folder::with_data();
     insta::assert_snapshot!(folder.run("tune cal.npz --alpha 0.1 -o model.json").seen());
-    insta::assert_snapshot!(folder.run("tune cal.npz --over raps --grid 0.01:1,0.1:5 --json -o b.json").seen());
+    insta::assert_snapshot!(
+        folder.run("tune cal.npz --over raps --grid 0.01:1,0.1:5 --json -o b.json").seen()
+    );
 }
 
 #[test]
@@ -56,7 +58,7 @@ fn refuses_grids_it_cannot_read() {
         ("--grid 1.5,x", "`x` in --grid is not a gamma"),
         ("--grid 0.5", "gamma must lie between 1 and 16"),
         ("--over raps --grid 0.1", "LAMBDA:K_REG"),
-        ("--over raps --grid -1:5", "lambda must be"),
+        ("--over raps --grid=-1:5", "lambda must be"),
         ("--tuning-fraction 1", "fraction"),
     ] {
         let message = folder.run(&format!("tune cal.npz {words} -o model.json")).error();

@@ -35,15 +35,15 @@ impl CsvSets {
 
 impl Encode for CsvSets {
     fn write(&mut self, rows: &SetRows<'_>) -> Result<(), Problem> {
-        for row in 0..rows.rows() {
-            let labels = rows.labels_of(row);
+        for set in 0..rows.sets() {
+            let (row, labels) = (rows.row_of(set), rows.labels_of(set));
             let mut record = vec![(rows.first_row + row as u64).to_string()];
             record.extend(rows.keep.iter().map(|column| column.cells.text(row)));
             record.push(labels.iter().map(|&label| self.label(label)).collect::<Vec<_>>().join("|"));
             record.push(labels.len().to_string());
-            record.extend(rows.probabilities_of(row).map(joined));
-            record.extend(rows.p_values_of(row).map(joined));
-            record.extend(rows.alpha.map(|alpha| alpha.to_string()));
+            record.extend(rows.probabilities_of(set).map(joined));
+            record.extend(rows.p_values_of(set).map(joined));
+            record.extend(rows.alpha_of(set).map(|alpha| alpha.to_string()));
             self.writer.write_record(record).map_err(csv_problem)?;
         }
         Ok(())

@@ -17,7 +17,8 @@ impl JsonLinesSets {
         Self { sink, names: columns.names.clone() }
     }
 
-    fn write_row(&mut self, rows: &SetRows<'_>, row: usize) -> Result<(), Problem> {
+    fn write_set(&mut self, rows: &SetRows<'_>, set: usize) -> Result<(), Problem> {
+        let row = rows.row_of(set);
         write!(self.sink, "{{\"row\":{}", rows.first_row + row as u64)?;
         for column in rows.keep {
             self.sink.write_all(b",")?;
@@ -31,7 +32,7 @@ impl JsonLinesSets {
                 Cells::Text(v) => self.json(&v[row])?,
             }
         }
-        let labels = rows.labels_of(row);
+        let labels = rows.labels_of(set);
         self.sink.write_all(b",\"labels\":")?;
         match self.names.clone() {
             None => self.json(labels)?,
@@ -41,9 +42,9 @@ impl JsonLinesSets {
             }
         }
         write!(self.sink, ",\"size\":{}", labels.len())?;
-        self.list("probabilities", rows.probabilities_of(row))?;
-        self.list("p_values", rows.p_values_of(row))?;
-        if let Some(alpha) = rows.alpha {
+        self.list("probabilities", rows.probabilities_of(set))?;
+        self.list("p_values", rows.p_values_of(set))?;
+        if let Some(alpha) = rows.alpha_of(set) {
             self.sink.write_all(b",\"alpha\":")?;
             self.json(&alpha)?;
         }
@@ -64,7 +65,7 @@ impl JsonLinesSets {
 
 impl Encode for JsonLinesSets {
     fn write(&mut self, rows: &SetRows<'_>) -> Result<(), Problem> {
-        (0..rows.rows()).try_for_each(|row| self.write_row(rows, row))
+        (0..rows.sets()).try_for_each(|set| self.write_set(rows, set))
     }
 
     fn close(self: Box<Self>) -> Result<Sink, Problem> {

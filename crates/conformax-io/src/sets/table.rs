@@ -123,17 +123,17 @@ fn data_type(kind: CellType) -> DataType {
     }
 }
 
-/// Ranges of rows with few enough list items each.
+/// Ranges of sets with few enough list items each.
 fn pieces(rows: &SetRows<'_>) -> Vec<std::ops::Range<usize>> {
     let classes = match rows.p_values {
-        Some(PValues::OfAll(all)) => all.len() / rows.rows().max(1),
+        Some(PValues::OfAll(all)) => rows.classes_of(all),
         _ => 0,
     };
     let mut pieces = Vec::new();
     let mut start = 0;
-    for end in 1..=rows.rows() {
+    for end in 1..=rows.sets() {
         let items = |end: usize| (rows.offsets[end] - rows.offsets[start]).max((end - start) * classes);
-        if end == rows.rows() || items(end + 1) > MOST_ITEMS {
+        if end == rows.sets() || items(end + 1) > MOST_ITEMS {
             pieces.push(start..end);
             start = end;
         }
@@ -147,12 +147,11 @@ fn batch(
     piece: std::ops::Range<usize>,
     names: Option<&ClassNames>,
 ) -> Result<RecordBatch, ArrowError> {
-    let first = rows.first_row + piece.start as u64;
-    let picked: Vec<usize> = piece.clone().collect();
-    let sizes: Vec<usize> = piece.clone().map(|row| rows.labels_of(row).len()).collect();
+    let picked: Vec<usize> = piece.clone().map(|set| rows.row_of(set)).collect();
+    let sizes: Vec<usize> = piece.clone().map(|set| rows.labels_of(set).len()).collect();
     let items = rows.offsets[piece.start]..rows.offsets[piece.end];
-    let mut columns: Vec<ArrayRef> =
-        vec![Arc::new(UInt64Array::from_iter_values(first..first + piece.len() as u64))];
+    let numbers = picked.iter().map(|&row| rows.first_row + row as u64);
+    let mut columns: Vec<ArrayRef> = vec![Arc::new(UInt64Array::from_iter_values(numbers))];
     columns.extend(rows.keep.iter().map(|column| kept(&column.cells.take(&picked))));
     columns.push(lists(&sizes, labels(&rows.labels[items.clone()], names))?);
     columns.push(Arc::new(UInt32Array::from_iter_values(sizes.iter().map(|&size| size as u32))));
@@ -161,15 +160,15 @@ fn batch(
     }
     match rows.p_values {
         Some(PValues::OfSet(values)) => columns.push(lists(&sizes, floats(&values[items]))?),
-        Some(PValues::OfAll(values)) => {
-            let classes = values.len() / rows.rows().max(1);
-            let values = &values[piece.start * classes..piece.end * classes];
-            columns.push(lists(&vec![classes; piece.len()], floats(values))?);
+        Some(PValues::OfAll(all)) => {
+            let values: Vec<f64> =
+                piece.clone().filter_map(|set| rows.p_values_of(set)).flatten().copied().collect();
+            columns.push(lists(&vec![rows.classes_of(all); piece.len()], floats(&values))?);
         }
         None => {}
     }
-    if let Some(alpha) = rows.alpha {
-        columns.push(Arc::new(Float64Array::from_value(alpha, piece.len())));
+    if rows.alphas.is_some() {
+        columns.push(Arc::new(Float64Array::from_iter(piece.map(|set| rows.alpha_of(set)))));
     }
     RecordBatch::try_new(schema.clone(), columns)
 }

@@ -30,7 +30,8 @@ fn size(view: &View<'_>, cell: Cell) -> Option<Spread> {
 }
 
 fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel {
-    let series: Vec<Series<'_>> = view.procedures().map(|(procedure, _)| one(view, benchmark, procedure)).collect();
+    let series: Vec<Series<'_>> =
+        view.procedures().map(|(procedure, _)| one(view, benchmark, procedure)).collect();
     let points = || series.iter().flat_map(|series| &series.points);
     let low = points().map(|point| point.spread.0).fold(f64::MAX, f64::min);
     let high = points().map(|point| point.spread.1).fold(f64::MIN, f64::max);
@@ -67,7 +68,10 @@ fn one<'v>(view: &'v View<'_>, benchmark: usize, procedure: usize) -> Series<'v>
                 x: alpha,
                 y: spread.mean,
                 // A ratio axis has no zero to fall to.
-                spread: ((spread.mean - spread.deviation).max(spread.mean / 2.0), spread.mean + spread.deviation),
+                spread: (
+                    (spread.mean - spread.deviation).max(spread.mean / 2.0),
+                    spread.mean + spread.deviation,
+                ),
                 at: format!("α = {}", number::level(alpha)),
                 value: number::spread(spread, number::size),
             })
@@ -78,7 +82,8 @@ fn one<'v>(view: &'v View<'_>, benchmark: usize, procedure: usize) -> Series<'v>
 }
 
 fn alternative(view: &View<'_>, summary: &BenchmarkSummary, series: &[Series<'_>]) -> String {
-    let mut text = format!("Average size of sets against α on {}, {} procedures.", summary.title, series.len());
+    let mut text =
+        format!("Average size of sets against α on {}, {} procedures.", summary.title, series.len());
     for (_, alpha) in view.levels().filter(|(level, _)| view.printed_levels().contains(level)) {
         let mut at: Vec<(&str, f64)> = series
             .iter()

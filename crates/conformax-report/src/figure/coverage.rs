@@ -86,7 +86,8 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     let series: Vec<Series<'_>> =
         view.procedures().map(|(procedure, _)| one(view, benchmark, procedure, step)).collect();
     let ends = || {
-        let measured = series.iter().flat_map(|s| &s.points).flat_map(|point| [point.spread.0, point.spread.1]);
+        let measured =
+            series.iter().flat_map(|s| &s.points).flat_map(|point| [point.spread.0, point.spread.1]);
         measured.chain(bands.iter().flatten().flat_map(|(_, low, high)| [*low, *high]))
     };
     let reach = ends().map(f64::abs).fold(0.1, f64::max);
@@ -94,7 +95,7 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     x.values = (x.values.0 + step * 0.5, x.values.1 - step * 0.5);
     let mut plot = Plot::new(Frame::PLAIN, &x, &Axis::even("Percentage points from 1 − α", -reach, reach));
     for band in &bands {
-        draw_band(&mut plot, band);
+        draw_band(&mut plot, band, step);
     }
     plot.target(0.0);
     for series in &series {
@@ -140,7 +141,12 @@ fn one<'v>(view: &'v View<'_>, benchmark: usize, procedure: usize, step: f64) ->
     Series { style: &view.styles[procedure], is_procedure: true, points }
 }
 
-fn draw_band(plot: &mut Plot, ends: &[(f64, f64, f64)]) {
+/// The outermost levels' ends reach as far as their marks do.
+fn draw_band(plot: &mut Plot, ends: &[(f64, f64, f64)], step: f64) {
+    let (Some(first), Some(last)) = (ends.first(), ends.last()) else { return };
+    let before = (first.0 + step / 2.0, first.1, first.2);
+    let after = (last.0 - step / 2.0, last.1, last.2);
+    let ends: Vec<_> = [before].into_iter().chain(ends.iter().copied()).chain([after]).collect();
     let upper = ends.iter().map(|(alpha, _, high)| (plot.x.at(*alpha), plot.y.at(*high)));
     let lower = ends.iter().rev().map(|(alpha, low, _)| (plot.x.at(*alpha), plot.y.at(*low)));
     let area = Element::new("path").set("class", "law").set("d", path(upper.chain(lower)) + "Z");

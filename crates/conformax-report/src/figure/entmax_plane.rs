@@ -26,7 +26,9 @@ pub(super) fn figure() -> Figure {
         label: "t".to_owned(),
         values: (-3.0, 3.0),
         spacing: Spacing::Even,
-        ticks: (-3..=3).map(|t| (f64::from(t), crate::number::signed(f64::from(t), 0).replace('+', ""))).collect(),
+        ticks: (-3..=3)
+            .map(|t| (f64::from(t), crate::number::signed(f64::from(t), 0).replace('+', "")))
+            .collect(),
     };
     let mut plot = Plot::new(Frame::NAMED, &x, &Axis::even("Probability of the first label", 0.0, 1.0));
     for series in &series {

@@ -25,8 +25,8 @@ pub(super) fn figure(view: &View<'_>) -> Option<Figure> {
         caption: format!(
             "Means over {splits} splits, on test rows. γ = 1 is the log-margin, 1.5 is 1.5-entmax and 2 is sparsemax."
         ),
+        columns: names.len().min(2),
         panels: names.into_iter().map(|name| panel(view, name)).collect(),
-        columns: 1,
         key: Vec::new(),
         data: sizes_table(view, "figure-5-gamma-family", sizes),
     })
@@ -78,7 +78,7 @@ fn panel(view: &View<'_>, benchmark: &str) -> Panel {
             smallest(&series)
         ),
         title,
-        benchmark: None,
+        benchmark: Some(benchmark.to_owned()),
         size: (frame.width, frame.height),
         drawing: plot.finish(),
     }
@@ -89,8 +89,17 @@ fn smallest(series: &[Series<'_>]) -> String {
     let at = |place: fn(&[Point]) -> Option<&Point>| {
         let ends = series.iter().filter_map(|series| place(&series.points).map(|point| (series, point)));
         ends.min_by(|a, b| a.1.y.total_cmp(&b.1.y)).map(|(series, point)| {
-            format!("At {} the smallest sets have {} ({}).", point.at, series.style.name, number::size(point.y))
+            format!(
+                "At {} the smallest sets have {} ({}).",
+                point.at,
+                series.style.name,
+                number::size(point.y)
+            )
         })
     };
-    [at(|points| points.first()), at(|points| points.last())].into_iter().flatten().collect::<Vec<_>>().join(" ")
+    [at(|points| points.first()), at(|points| points.last())]
+        .into_iter()
+        .flatten()
+        .collect::<Vec<_>>()
+        .join(" ")
 }

@@ -19,7 +19,8 @@ pub(super) fn figure(view: &View<'_>) -> Option<Figure> {
         return None;
     }
     let splits = sizes.iter().map(|size| size.split).max().map_or(0, |last| last + 1);
-    let gammas: Vec<String> = distinct(sizes.iter().map(|size| size.gamma)).iter().map(f64::to_string).collect();
+    let gammas: Vec<String> =
+        distinct(sizes.iter().map(|size| size.gamma)).iter().map(f64::to_string).collect();
     Some(Figure {
         number: 8,
         slug: "gamma-size",
@@ -111,7 +112,10 @@ fn alternative(title: &str, series: &[Series<'_>]) -> String {
         .iter()
         .filter_map(|series| smallest(series).map(|point| format!("{} at {}", point.at, series.style.name)))
         .collect();
-    format!("Average size of sets on the tuning rows of {title} against γ. Smallest: {}.", number::listed(&best))
+    format!(
+        "Average size of sets on the tuning rows of {title} against γ. Smallest: {}.",
+        number::listed(&best)
+    )
 }
 
 /// The benchmarks that have sizes, in the study's order.

@@ -19,6 +19,15 @@ const TOP: f64 = 30.0;
 const STEP: f64 = 34.0;
 const LEFT: f64 = 54.0;
 const FAINT: &str = "#b9c0c8";
+const UNDECIDED: &str = "#7b848f";
+
+/// What has become of a label.
+#[derive(Clone, Copy)]
+enum Look {
+    Kept,
+    Dropped,
+    Undecided,
+}
 
 /// What the example comes to, label by label.
 struct Example {
@@ -35,7 +44,10 @@ impl Example {
         let score = EntmaxScore { gamma: Gamma::ENTMAX15 };
         let beta = score.temperature(THRESHOLD).expect("1.5-entmax has a temperature");
         let mut p = [0.0; LOGITS.len()];
-        Entmax::new(Gamma::ENTMAX15).with_beta(beta).expect("δ over a threshold is finite").forward(row, &mut p);
+        Entmax::new(Gamma::ENTMAX15)
+            .with_beta(beta)
+            .expect("δ over a threshold is finite")
+            .forward(row, &mut p);
         let mut order: Vec<u32> = (0..LOGITS.len() as u32).collect();
         order.sort_by(|&a, &b| row.logit(b).total_cmp(&row.logit(a)));
         Self {
@@ -100,9 +112,13 @@ fn middle(place: usize) -> f64 {
 }
 
 /// A bar from `from` to `to` with its value beside it, coloured where the label is in the set.
-fn bar(example: &Example, place: usize, (from, to): (f64, f64), value: String, is_lit: bool) -> Element {
+fn bar(example: &Example, place: usize, (from, to): (f64, f64), value: String, look: Look) -> Element {
     let style = style();
-    let class = if is_lit { format!("series {}", style.class) } else { "faint".to_owned() };
+    let (class, fill) = match look {
+        Look::Kept => (format!("series {}", style.class), style.light),
+        Look::Dropped => ("faint".to_owned(), FAINT),
+        Look::Undecided => ("undecided".to_owned(), UNDECIDED),
+    };
     let (left, right) = (from.min(to), from.max(to));
     // A value stands on the side of zero that its bar leaves free of the names.
     let text = words(right + 5.0, middle(place) + 4.0, &value, "value");
@@ -114,7 +130,7 @@ fn bar(example: &Example, place: usize, (from, to): (f64, f64), value: String, i
                 .at("y", middle(place) - 9.0)
                 .at("width", (right - left).max(0.75))
                 .at("height", 18.0)
-                .set("fill", if is_lit { style.light } else { FAINT })
+                .set("fill", fill)
                 .at("data-px", right)
                 .set("data-at", format!("label {}", example.labels[place]))
                 .set("data-value", value),
@@ -133,7 +149,7 @@ fn logits(example: &Example) -> Panel {
     group.push(rule((zero, TOP), (zero, TOP + 5.0 * STEP), "grid", FAINT));
     for place in 0..example.labels.len() {
         let z = example.logit(place);
-        group.push(bar(example, place, (zero, scale.at(z)), number::signed(z, 1), true));
+        group.push(bar(example, place, (zero, scale.at(z)), number::signed(z, 1), Look::Undecided));
     }
     let alternative = "Five labels with logits 1, 0.4, −0.2, −0.5 and −1, from the top.".to_owned();
     panel("A row of logits", alternative, group)
@@ -141,8 +157,8 @@ fn logits(example: &Example) -> Panel {
 
 fn scores(example: &Example) -> Panel {
     let axis = Axis::even("", 0.0, 3.0);
-    let scale = Scale { values: axis.values, place: (LEFT + 10.0, WIDTH - 46.0), spacing: axis.spacing };
-    let mut group = rows(example, "s = ‖(z − z_y)₊‖, how strange each label is");
+    let scale = Scale { values: axis.values, place: (LEFT + 10.0, WIDTH - 52.0), spacing: axis.spacing };
+    let mut group = rows(example, "score s, how strange each label is");
     let style = style();
     let cut = scale.at(THRESHOLD);
     let zone = Element::new("rect")
@@ -169,7 +185,8 @@ fn scores(example: &Example) -> Panel {
             .at("data-px", x)
             .set("data-at", format!("label {}", example.labels[place]))
             .set("data-value", format!("{score:.2}"));
-        let value = words(x + 9.0, middle(place) + 4.0, &format!("{score:.2}"), "value");
+        let value = words(WIDTH - 4.0, middle(place) + 4.0, &format!("{score:.2}"), "value")
+            .set("text-anchor", "end");
         group.push(Element::group(class).with(dot).with(value));
     }
     let alternative = format!(
@@ -185,14 +202,18 @@ fn probabilities(example: &Example) -> Panel {
     let zero = scale.at(0.0);
     group.push(rule((zero, TOP), (zero, TOP + 5.0 * STEP), "grid", FAINT));
     for (place, &p) in example.probabilities.iter().enumerate() {
-        let value = if p > 0.0 { format!("{p:.2}") } else { "0".to_owned() };
-        group.push(bar(example, place, (zero, scale.at(p)), value, p > 0.0));
+        let (value, look) =
+            if p > 0.0 { (format!("{p:.2}"), Look::Kept) } else { ("0".to_owned(), Look::Dropped) };
+        group.push(bar(example, place, (zero, scale.at(p)), value, look));
     }
     group.push(
         words(WIDTH / 2.0, HEIGHT - 8.0, &format!("the same set, {}", example.set()), "value")
             .set("text-anchor", "middle"),
     );
-    let alternative = format!("1.5-entmax at that temperature gives a probability to {} and exactly 0 to the others.", example.set());
+    let alternative = format!(
+        "1.5-entmax at that temperature gives a probability to {} and exactly 0 to the others.",
+        example.set()
+    );
     panel("Temperature: keep p > 0", alternative, group)
 }
 
@@ -200,7 +221,11 @@ fn data(example: &Example) -> Table {
     let columns = ["Label", "Logit", "Score", "Probability", "In the set"];
     let mut table = Table {
         slug: "figure-1-idea".to_owned(),
-        columns: columns.iter().enumerate().map(|(i, name)| if i == 0 { Column::text(name) } else { Column::number(name) }).collect(),
+        columns: columns
+            .iter()
+            .enumerate()
+            .map(|(i, name)| if i == 0 { Column::text(name) } else { Column::number(name) })
+            .collect(),
         ..Table::default()
     };
     table.records.header = vec!["label", "logit", "score", "probability", "in_set"];

@@ -37,7 +37,8 @@ fn coverage(view: &View<'_>, cell: Cell) -> Option<Spread> {
 fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel {
     let bar = |cell| {
         let (ratio, coverage) = (ratio(view, cell)?, coverage(view, cell));
-        let right = coverage.map_or_else(|| "no singleton".to_owned(), |c| format!("{} right", number::share(c.mean)));
+        let right = coverage
+            .map_or_else(|| "no singleton".to_owned(), |c| format!("{} right", number::share(c.mean)));
         Some(Bar {
             height: ratio.mean,
             whisker: None,
@@ -76,7 +77,12 @@ fn alternative(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) ->
 
 fn data(view: &View<'_>) -> Table {
     let header = vec![
-        "benchmark", "procedure", "alpha", "singleton_ratio", "singleton_ratio_deviation", "singleton_coverage",
+        "benchmark",
+        "procedure",
+        "alpha",
+        "singleton_ratio",
+        "singleton_ratio_deviation",
+        "singleton_coverage",
         "singleton_coverage_deviation",
     ];
     by_printed_level(view, "figure-6-singletons", header, |cell| {

@@ -47,7 +47,8 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
         })
     };
     let highest = cells().flat_map(|cell| view.records(cell)).map(|record| record.sscv).fold(0.0, f64::max);
-    let reach = cells().filter_map(bar).filter_map(|bar| bar.whisker).map(|(_, high)| high).fold(highest, f64::max);
+    let reach =
+        cells().filter_map(bar).filter_map(|bar| bar.whisker).map(|(_, high)| high).fold(highest, f64::max);
     Panel {
         title: summary.title.clone(),
         benchmark: Some(summary.name.clone()),

@@ -136,7 +136,8 @@ mod tests {
 
     #[test]
     fn sparse_activations_start_from_one_label() {
-        let alive = |gamma, temperature| probabilities(gamma, temperature).iter().filter(|p| **p > 0.0).count();
+        let alive =
+            |gamma, temperature| probabilities(gamma, temperature).iter().filter(|p| **p > 0.0).count();
         assert_eq!([alive(1.0, 0.25), alive(1.5, 0.25), alive(2.0, 0.25)], [5, 1, 1]);
         assert!(alive(2.0, 1.0) < alive(1.5, 1.0));
     }

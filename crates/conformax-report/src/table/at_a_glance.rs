@@ -21,7 +21,12 @@ pub(crate) struct Metric {
 pub(crate) const METRICS: [Metric; 7] = [
     Metric { key: "coverage", name: "Coverage", read: |r| Some(r.coverage), print: number::share },
     Metric { key: "average_size", name: "Average size", read: |r| Some(r.average_size), print: number::size },
-    Metric { key: "singleton_ratio", name: "Singletons", read: |r| Some(r.singleton_ratio), print: number::share },
+    Metric {
+        key: "singleton_ratio",
+        name: "Singletons",
+        read: |r| Some(r.singleton_ratio),
+        print: number::share,
+    },
     Metric {
         key: "singleton_coverage",
         name: "Their coverage",
@@ -50,7 +55,8 @@ pub(super) fn table(view: &View<'_>) -> Table {
                 for metric in METRICS {
                     let spread = view.spread_of(cell, metric.read);
                     cells.push(
-                        spread.map_or_else(|| "–".into(), |spread| number::spread(spread, metric.print).into()),
+                        spread
+                            .map_or_else(|| "–".into(), |spread| number::spread(spread, metric.print).into()),
                     );
                     records.rows.push(vec![
                         summary.name.clone(),

@@ -16,8 +16,17 @@ pub(super) fn table(view: &View<'_>) -> Table {
         ])
     };
     let header = vec![
-        "claim", "claim_verdict", "benchmark", "alpha", "quantity", "first", "second", "difference",
-        "standard_error", "splits", "verdict",
+        "claim",
+        "claim_verdict",
+        "benchmark",
+        "alpha",
+        "quantity",
+        "first",
+        "second",
+        "difference",
+        "standard_error",
+        "splits",
+        "verdict",
     ];
     Table {
         slug: "claims".to_owned(),

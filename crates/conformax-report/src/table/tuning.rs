@@ -10,10 +10,23 @@ use crate::view::View;
 pub(super) fn table(view: &View<'_>) -> Table {
     let comparisons = &view.results.tuning;
     let header = vec![
-        "benchmark", "procedure", "alpha", "promised", "valid_coverage", "valid_coverage_deviation",
-        "paper_coverage", "paper_coverage_deviation", "coverage_difference", "coverage_difference_error",
-        "valid_size", "valid_size_deviation", "paper_size", "paper_size_deviation", "size_difference",
-        "size_difference_error", "splits",
+        "benchmark",
+        "procedure",
+        "alpha",
+        "promised",
+        "valid_coverage",
+        "valid_coverage_deviation",
+        "paper_coverage",
+        "paper_coverage_deviation",
+        "coverage_difference",
+        "coverage_difference_error",
+        "valid_size",
+        "valid_size_deviation",
+        "paper_size",
+        "paper_size_deviation",
+        "size_difference",
+        "size_difference_error",
+        "splits",
     ];
     Table {
         slug: "tuning-cost".to_owned(),
@@ -47,7 +60,8 @@ pub(super) fn table(view: &View<'_>) -> Table {
 fn row(view: &View<'_>, i: usize) -> Row {
     let comparisons = &view.results.tuning;
     let c = &comparisons[i];
-    let title = view.results.benchmarks.iter().find(|b| b.name == c.benchmark).map_or(&c.benchmark, |b| &b.title);
+    let title =
+        view.results.benchmarks.iter().find(|b| b.name == c.benchmark).map_or(&c.benchmark, |b| &b.title);
     let cells = vec![
         title.as_str().into(),
         c.procedure.as_str().into(),
@@ -60,7 +74,8 @@ fn row(view: &View<'_>, i: usize) -> Row {
         number::size(c.paper_size.mean).into(),
         paired(c.size_difference, 3).into(),
     ];
-    let begins_group = i == 0 || comparisons[i - 1].procedure != c.procedure || comparisons[i - 1].benchmark != c.benchmark;
+    let begins_group =
+        i == 0 || comparisons[i - 1].procedure != c.procedure || comparisons[i - 1].benchmark != c.benchmark;
     Row { benchmark: Some(c.benchmark.clone()), alpha: Some(number::level(c.alpha)), begins_group, cells }
 }
 

@@ -13,7 +13,7 @@ pub struct Tiled {
 /// The part of a NumPy file after its header; the files of `benchmarks/` are version 1.
 fn npy_data(name: &str) -> Vec<u8> {
     let path = format!("{}/../../benchmarks/{name}.npy", env!("CARGO_MANIFEST_DIR"));
-    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("reading {path}: {error}"));
+    let bytes = std::fs::read(&path).expect("the benchmarks are part of the checkout");
     let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     bytes[10 + header..].to_vec()
 }
@@ -22,7 +22,20 @@ fn pairs(bytes: &[u8]) -> impl Iterator<Item = u16> {
     bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
 }
 
+/// From a small problem to a language model's vocabulary.
+pub const CLASSES: [usize; 5] = [10, 100, 1_000, 50_000, 128_256];
+
 impl Tiled {
+    /// Eight million logits or so in rows of this width.
+    pub fn of_width(classes: usize) -> Self {
+        let rows = (8_000_000 / classes).max(32);
+        match classes {
+            10 => Self::narrow(rows),
+            1_000 => Self::imagenet(rows),
+            _ => Self::laid_end_to_end(classes, rows),
+        }
+    }
+
     /// ImageNet-5k repeated until there are `rows`.
     pub fn imagenet(rows: usize) -> Self {
         let logits: Vec<f32> =
@@ -60,18 +73,22 @@ impl Tiled {
         narrow.tile(rows)
     }
 
-    /// A language model's vocabulary: ImageNet rows laid end to end, shifted so that one of them leads.
+    /// A language model's vocabulary.
     pub fn wide(rows: usize) -> Self {
+        Self::laid_end_to_end(128_256, rows)
+    }
+
+    /// Rows of any width: an ImageNet row, cut or followed by others that are shifted so that the first leads.
+    fn laid_end_to_end(classes: usize, rows: usize) -> Self {
         let source = Self::imagenet(5_000);
-        let classes = 128_256;
         let mut wide = Self { logits: Vec::with_capacity(rows * classes), labels: Vec::new(), classes };
+        let head = source.classes.min(classes);
         for row in 0..rows {
             let leader = row % 5_000;
-            let top = &source.logits[leader * source.classes..][..source.classes];
-            wide.logits.extend_from_slice(top);
+            wide.logits.extend_from_slice(&source.logits[leader * source.classes..][..head]);
             let rest = source.logits.iter().cycle().skip((leader + 1) * source.classes);
-            wide.logits.extend(rest.take(classes - source.classes).map(|logit| logit - 12.0));
-            wide.labels.push(source.labels[leader]);
+            wide.logits.extend(rest.take(classes - head).map(|logit| logit - 12.0));
+            wide.labels.push(source.labels[leader] % classes as u32);
         }
         wide
     }

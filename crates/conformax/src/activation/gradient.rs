@@ -7,7 +7,7 @@
 use super::Entmax;
 use super::lanes::Lanes;
 use crate::Gamma;
-use crate::kernel::{LANES, math};
+use crate::kernel::{LANES, Order, math};
 
 impl Entmax {
     /// The backward product `Jᵀ·upstream`, where `p` is what [`forward`](Self::forward) gave.
@@ -53,16 +53,27 @@ const HEAVIEST: f64 = 1e300;
 
 /// `p^{2 − γ}` on the support, 0 elsewhere.
 fn weights(p: &[f64], gamma: Gamma, out: &mut [f64]) {
-    let power = 2.0 - gamma.value();
     out.copy_from_slice(p);
-    if power == 1.0 {
-        return;
+    match Order::from(gamma) {
+        Order::Max => {}
+        Order::One => each_mass(out, |_| 1.0),
+        Order::Two => each_mass(out, f64::sqrt),
+        Order::Other { .. } => {
+            let power = 2.0 - gamma.value();
+            each_mass(out, |mass| math::pow(mass, power).min(HEAVIEST));
+        }
     }
-    for weight in out {
-        let mass = *weight;
-        let power = if power == 0.5 { mass.sqrt() } else { math::pow(mass, power) };
-        let bounded = if power < HEAVIEST { power } else { HEAVIEST };
-        *weight = if mass > 0.0 { bounded } else { 0.0 };
+}
+
+/// Replaces what is positive; most groups of a sparse row hold nothing and end at one test.
+fn each_mass(masses: &mut [f64], weight: impl Fn(f64) -> f64) {
+    for group in masses.chunks_mut(LANES) {
+        if group.iter().fold(false, |any, mass| any | (*mass > 0.0)) {
+            for mass in group {
+                let weight = weight(*mass);
+                *mass = if *mass > 0.0 { weight } else { 0.0 };
+            }
+        }
     }
 }
 
@@ -81,13 +92,20 @@ fn moment(x: f64) -> f64 {
     if x > 1.0 {
         return (1.0 - math::exp(-x) * (1.0 + x)) / (x * x);
     }
-    let (mut term, mut sum) = (1.0, 0.5);
-    for n in 1..=18_u32 {
-        term *= -x / f64::from(n);
-        sum += term / f64::from(n + 2);
-    }
-    sum
+    MOMENTS.iter().rev().fold(0.0, |sum, coefficient| coefficient - x * sum)
 }
+
+/// `1/(n!·(n + 2))`: enough of the series for `x ≤ 1`.
+const MOMENTS: [f64; 18] = {
+    let mut coefficients = [0.0; 18];
+    let (mut n, mut factorial) = (0, 1.0);
+    while n < coefficients.len() {
+        coefficients[n] = 1.0 / (factorial * (n + 2) as f64);
+        n += 1;
+        factorial *= n as f64;
+    }
+    coefficients
+};
 
 /// Replaces weights `s_j` by `scale·s_j·(v_j − v̄)`.
 ///

@@ -14,6 +14,14 @@ impl Lanes {
         self.0[lane] += value;
     }
 
+    /// Adds one value to each lane.
+    #[inline(always)]
+    pub(super) fn add_all(&mut self, values: &[f64; LANES]) {
+        for (lane, value) in self.0.iter_mut().zip(values) {
+            *lane += value;
+        }
+    }
+
     /// Adds the lanes in a fixed tree.
     #[inline(always)]
     pub(super) fn total(mut self) -> f64 {
@@ -27,30 +35,12 @@ impl Lanes {
         self.0[0]
     }
 
-    /// Hands every value to `visit` with its lane; a short last group is padded with the gap of a masked class,
-    /// +∞, which has no mass.
-    #[inline(always)]
-    pub(super) fn each(gaps: &[f64], mut visit: impl FnMut(usize, f64)) {
-        let (groups, rest) = gaps.as_chunks::<LANES>();
-        for group in groups {
-            for lane in 0..LANES {
-                visit(lane, group[lane]);
-            }
+    /// The sum of `values`, dealt out to the lanes in turn.
+    pub(super) fn sum(values: impl Iterator<Item = f64>) -> f64 {
+        let mut lanes = Self::ZERO;
+        for (index, value) in values.enumerate() {
+            lanes.add(index % LANES, value);
         }
-        if !rest.is_empty() {
-            let mut last = [f64::INFINITY; LANES];
-            last[..rest.len()].copy_from_slice(rest);
-            for lane in 0..LANES {
-                visit(lane, last[lane]);
-            }
-        }
+        lanes.total()
     }
-}
-
-/// `Σ term(g)`, where the term of a gap of +∞ is zero.
-#[inline(always)]
-pub(super) fn sum(gaps: &[f64], term: impl Fn(f64) -> f64) -> f64 {
-    let mut lanes = Lanes::ZERO;
-    Lanes::each(gaps, |lane, gap| lanes.add(lane, term(gap)));
-    lanes.total()
 }

@@ -12,7 +12,7 @@
 //! with gaps `g` and depth `x` as in `normalize`; the last term is how far `y` is outside the support.
 
 use super::Entmax;
-use super::lanes::{Lanes, sum};
+use super::lanes::Lanes;
 use super::normalize::Normalizer;
 use crate::kernel::{LANES, math};
 use crate::{Gamma, Logit, Row};
@@ -34,9 +34,10 @@ pub fn entropy(p: &[f64], gamma: Gamma) -> f64 {
     let term = |mass: f64| {
         let log = math::ln(mass);
         let depth = if inverse_delta > 0.0 { math::exp_m1(inverse_delta * log) / inverse_delta } else { log };
-        if mass > 0.0 && mass < f64::INFINITY { mass * depth } else { 0.0 }
+        mass * depth
     };
-    0.0 - sum(p, term) / gamma.value()
+    // The terms are not positive: subtracting from 0 leaves no −0.
+    0.0 - Lanes::sum(p.iter().map(|mass| if *mass > 0.0 { term(*mass) } else { 0.0 })) / gamma.value()
 }
 
 impl Entmax {
@@ -86,8 +87,8 @@ impl Entmax {
         if let Some(own) = out.get_mut(label as usize) {
             *own = 0.0;
             // −Σ of the others, where p_y − 1 would cancel.
-            let others = sum(out, finite);
-            out[label as usize] = -others;
+            let others = Lanes::sum(out.iter().copied());
+            out[label as usize] = 0.0 - others;
         }
         for slope in out {
             *slope *= self.beta;
@@ -128,10 +129,6 @@ impl Entmax {
         let beyond = -normalizer.slack(gap);
         if beyond > 0.0 { beyond * self.gamma.delta() } else { 0.0 }
     }
-}
-
-fn finite(value: f64) -> f64 {
-    if value < f64::INFINITY { value } else { 0.0 }
 }
 
 /// `∫_p^1 (1 − t)·t^{γ − 2} dt = (δ·w − (1 − w)(1 − p))/γ` with `1 − w = p^{1/δ}`, for the label's own mass `p`.

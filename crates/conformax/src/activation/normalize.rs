@@ -11,7 +11,7 @@
 //!   unknown is the mass `y` of the last label in the support instead: `p_j = (y^{1/δ} + g_last − g_j)^δ` is convex
 //!   in `y` with a slope between 0 and 1, and nothing cancels.
 
-use super::lanes::{Lanes, sum};
+use super::passes::{Terms, any_below, fill, sums};
 use crate::Gamma;
 use crate::kernel::{LANES, Order, math};
 
@@ -36,15 +36,15 @@ pub(super) struct Normalizer {
 #[derive(Clone, Copy, Debug)]
 enum Curve {
     /// γ = 1.
-    Exponential,
-    /// γ = 2: `(level − g)₊` with `level = 1 − x`.
-    Linear { level: f64 },
-    /// γ = 1.5: `(level − g)₊²`.
-    Square { level: f64 },
+    Exponential(Exponential),
+    /// γ = 2.
+    Linear(Linear),
+    /// γ = 1.5.
+    Square(Square),
     /// Other γ < 2.
-    Power { depth: f64, delta: f64 },
-    /// γ > 2, anchored at the last label of the support.
-    Anchored { gap: f64, slack: f64, mass: f64, delta: f64 },
+    Power(Power),
+    /// γ > 2.
+    Anchored(Anchored),
 }
 
 impl Normalizer {
@@ -55,7 +55,7 @@ impl Normalizer {
             collect_pool(gaps, pool);
         }
         match order {
-            Order::Max => Self { curve: Curve::Exponential, total: sum(gaps, |gap| math::exp(-gap)) },
+            Order::Max => exponential(gaps),
             Order::One => linear(pool),
             Order::Two => square(pool),
             Order::Other { delta, inverse } if delta > 1.0 => power(pool, delta, inverse),
@@ -65,41 +65,107 @@ impl Normalizer {
 
     /// Replaces every gap by its mass; a gap outside the support gets exactly 0.
     pub(super) fn fill(&self, gaps: &mut [f64]) {
-        let total = self.total;
         match self.curve {
-            Curve::Exponential => each(gaps, |gap| math::exp(-gap) / total),
-            Curve::Linear { level } => each(gaps, |gap| positive(level - gap) / total),
-            Curve::Square { level } => {
-                each(gaps, |gap| positive(level - gap) * positive(level - gap) / total)
-            }
-            Curve::Power { depth, delta } => {
-                let level = 1.0 - depth;
-                sparse_each(gaps, level, |gap| power_mass(depth + gap, delta) / total);
-            }
-            Curve::Anchored { gap: last, slack, mass, delta } => {
-                sparse_each(gaps, last.next_up(), |gap| anchored_mass(last - gap, slack, mass, delta) / total)
-            }
+            Curve::Exponential(curve) => fill(gaps, f64::INFINITY, curve, self.total),
+            Curve::Linear(curve) => fill(gaps, curve.level, curve, self.total),
+            Curve::Square(curve) => fill(gaps, curve.level, curve, self.total),
+            Curve::Power(curve) => fill(gaps, 1.0, curve, self.total),
+            Curve::Anchored(curve) => fill(gaps, curve.gap.next_up(), curve, self.total),
         }
     }
 
     /// `1 − x − g`, whose power δ is the mass: negative outside the support, and 1 for every label at γ = 1.
     pub(super) fn slack(&self, gap: f64) -> f64 {
         match self.curve {
-            Curve::Exponential => 1.0,
-            Curve::Linear { level } | Curve::Square { level } => level - gap,
-            Curve::Power { depth, .. } => 1.0 - (depth + gap),
-            Curve::Anchored { gap: last, slack, .. } if gap <= last => slack + (last - gap),
-            Curve::Anchored { gap: last, slack, .. } => (slack + (last - gap)).min(0.0),
+            Curve::Exponential(_) => 1.0,
+            Curve::Linear(Linear { level }) | Curve::Square(Square { level }) => level - gap,
+            Curve::Power(Power { depth, .. }) => 1.0 - (depth + gap),
+            Curve::Anchored(curve) if gap <= curve.gap => curve.slack + (curve.gap - gap),
+            Curve::Anchored(curve) => (curve.slack + (curve.gap - gap)).min(0.0),
         }
     }
 
     /// `δ(x + g)`, which is `−ln p` at γ = 1 and δ on the edge of the support.
     pub(super) fn depth(&self, gap: f64, gamma: Gamma) -> f64 {
         match self.curve {
-            Curve::Exponential => math::ln(self.total) + gap,
-            Curve::Power { depth, delta } => delta * (depth + gap),
+            Curve::Exponential(_) => math::ln(self.total) + gap,
+            Curve::Power(Power { depth, delta }) => delta * (depth + gap),
             _ => gamma.delta() * (1.0 - self.slack(gap)),
         }
+    }
+}
+
+/// `e^{−g}`.
+#[derive(Clone, Copy, Debug)]
+struct Exponential;
+
+impl Terms<1> for Exponential {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 1] {
+        [math::exp_nonpositive(-gap)]
+    }
+}
+
+/// `(level − g)₊` with `level = 1 − x`.
+#[derive(Clone, Copy, Debug)]
+struct Linear {
+    level: f64,
+}
+
+impl Terms<1> for Linear {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 1] {
+        [positive(self.level - gap)]
+    }
+}
+
+/// `(level − g)₊²`.
+#[derive(Clone, Copy, Debug)]
+struct Square {
+    level: f64,
+}
+
+impl Terms<1> for Square {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 1] {
+        let slack = positive(self.level - gap);
+        [slack * slack]
+    }
+}
+
+/// `(1 − w)₊^δ` at `w = depth + g`.
+#[derive(Clone, Copy, Debug)]
+struct Power {
+    depth: f64,
+    delta: f64,
+}
+
+impl Terms<1> for Power {
+    /// Without rounding `1 − w` first: near γ = 1 that would lose `w` altogether.
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 1] {
+        let w = self.depth + gap;
+        let mass = math::exp_nonpositive(self.delta * math::ln_1p(-w));
+        [if w < 1.0 { mass } else { 0.0 }]
+    }
+}
+
+/// `(slack + gap − g)^δ` up to the last gap of the support, whose own mass is `mass = slack^δ`.
+#[derive(Clone, Copy, Debug)]
+struct Anchored {
+    gap: f64,
+    slack: f64,
+    mass: f64,
+    delta: f64,
+}
+
+impl Terms<1> for Anchored {
+    /// The last mass is not recomputed from a slack that may have underflowed.
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 1] {
+        let above = self.gap - gap;
+        let mass = math::pow(self.slack + positive(above), self.delta);
+        [if above > 0.0 { mass } else { self.mass }]
     }
 }
 
@@ -107,25 +173,8 @@ impl Normalizer {
 fn collect_pool(gaps: &[f64], pool: &mut Vec<f64>) {
     pool.clear();
     for group in gaps.chunks(LANES) {
-        if group.iter().fold(false, |any, gap| any | (*gap < 1.0)) {
+        if any_below(group, 1.0) {
             pool.extend(group.iter().copied().filter(|gap| *gap < 1.0));
-        }
-    }
-}
-
-fn each(gaps: &mut [f64], mass: impl Fn(f64) -> f64) {
-    for gap in gaps {
-        *gap = mass(*gap);
-    }
-}
-
-/// Masses of the gaps below `end` and zeros elsewhere, without the arithmetic for groups that are all zeros.
-fn sparse_each(gaps: &mut [f64], end: f64, mass: impl Fn(f64) -> f64) {
-    for group in gaps.chunks_mut(LANES) {
-        if group.iter().fold(false, |any, gap| any | (*gap < end)) {
-            each(group, |gap| if gap < end { mass(gap) } else { 0.0 });
-        } else {
-            group.fill(0.0);
         }
     }
 }
@@ -135,34 +184,36 @@ fn positive(value: f64) -> f64 {
     if value > 0.0 { value } else { 0.0 }
 }
 
-/// Count, sum and sum of squares of `(level − g)₊`, and its least positive value.
-fn moments(pool: &[f64], level: f64) -> (f64, f64, f64, f64) {
-    let mut count = Lanes::ZERO;
-    let mut first = Lanes::ZERO;
-    let mut second = Lanes::ZERO;
-    let mut least = [f64::INFINITY; LANES];
-    Lanes::each(pool, |lane, gap| {
-        let slack = positive(level - gap);
-        count.add(lane, if slack > 0.0 { 1.0 } else { 0.0 });
-        first.add(lane, slack);
-        second.add(lane, slack * slack);
-        let bound = if slack > 0.0 { slack } else { f64::INFINITY };
-        least[lane] = if bound < least[lane] { bound } else { least[lane] };
-    });
-    let least = least.into_iter().fold(f64::INFINITY, f64::min);
-    (count.total(), first.total(), second.total(), least)
+fn exponential(gaps: &[f64]) -> Normalizer {
+    let [total] = sums(gaps, Exponential);
+    Normalizer { curve: Curve::Exponential(Exponential), total }
+}
+
+/// Count, sum and sum of squares of the positive `level − g`.
+#[derive(Clone, Copy)]
+struct Moments {
+    level: f64,
+}
+
+impl Terms<3> for Moments {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 3] {
+        let slack = positive(self.level - gap);
+        [if slack > 0.0 { 1.0 } else { 0.0 }, slack, slack * slack]
+    }
 }
 
 fn linear(pool: &mut Vec<f64>) -> Normalizer {
     let mut level = 1.0;
     loop {
-        let (count, first, ..) = moments(pool, level);
+        let [count, first, _] = sums(pool, Moments { level });
         level -= (first - 1.0) / count;
         let before = pool.len();
         pool.retain(|gap| *gap < level);
         if pool.len() == before {
-            let (_, total, ..) = moments(pool, level);
-            return Normalizer { curve: Curve::Linear { level }, total };
+            let curve = Linear { level };
+            let [total] = sums(pool, curve);
+            return Normalizer { curve: Curve::Linear(curve), total };
         }
     }
 }
@@ -170,12 +221,12 @@ fn linear(pool: &mut Vec<f64>) -> Normalizer {
 fn square(pool: &mut Vec<f64>) -> Normalizer {
     let mut level = 1.0;
     for _ in 0..MOST_STEPS {
-        let (count, first, second, least) = moments(pool, level);
+        let [count, first, second] = sums(pool, Moments { level });
         let excess = second - 1.0;
         // The root of Σ(b − t)² = 1, once it drops no label and its discriminant does not cancel.
         if count * excess <= 0.75 * first * first {
             let step = excess / (first + (first * first - count * excess).sqrt());
-            if step <= least {
+            if pool.iter().all(|gap| step <= level - gap) {
                 level -= step;
                 break;
             }
@@ -187,67 +238,75 @@ fn square(pool: &mut Vec<f64>) -> Normalizer {
         level = next;
         pool.retain(|gap| *gap < level);
     }
-    let (_, _, total, _) = moments(pool, level);
-    Normalizer { curve: Curve::Square { level }, total }
+    let curve = Square { level };
+    let [total] = sums(pool, curve);
+    Normalizer { curve: Curve::Square(curve), total }
+}
+
+/// The mass and its slope, `(1 − w)^{δ − 1}`.
+#[derive(Clone, Copy)]
+struct PowerAndSlope(Power);
+
+impl Terms<2> for PowerAndSlope {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 2] {
+        let [mass] = self.0.at(gap);
+        let w = self.0.depth + gap;
+        [mass, if w < 1.0 { mass / (1.0 - w) } else { 0.0 }]
+    }
 }
 
 fn power(pool: &mut Vec<f64>, delta: f64, inverse: f64) -> Normalizer {
-    let mut depth = 0.0;
-    let (mut total, mut slope) = power_sums(pool, depth, delta);
+    let mut curve = Power { depth: 0.0, delta };
+    let [mut total, mut slope] = sums(pool, PowerAndSlope(curve));
     for _ in 0..MOST_STEPS {
-        if total <= CONVERGED {
-            break;
-        }
         // Newton on the norm, S^{1/δ}: nearly straight in x, and exactly so for tied labels and as γ → 1.
-        let next = depth - total * math::exp_m1(-inverse * math::ln(total)) / slope;
-        if next <= depth {
+        let next = curve.depth - total * math::exp_m1(-inverse * math::ln(total)) / slope;
+        if total <= CONVERGED || next <= curve.depth {
             break;
         }
-        depth = next;
-        pool.retain(|gap| depth + *gap < 1.0);
-        (total, slope) = power_sums(pool, depth, delta);
+        curve.depth = next;
+        pool.retain(|gap| next + *gap < 1.0);
+        [total, slope] = sums(pool, PowerAndSlope(curve));
     }
-    Normalizer { curve: Curve::Power { depth, delta }, total }
+    Normalizer { curve: Curve::Power(curve), total }
 }
 
-/// `Σ(1 − w)^δ` and `Σ(1 − w)^{δ − 1}` at `w = depth + g`.
-fn power_sums(pool: &[f64], depth: f64, delta: f64) -> (f64, f64) {
-    let mut masses = Lanes::ZERO;
-    let mut slopes = Lanes::ZERO;
-    Lanes::each(pool, |lane, gap| {
-        let w = depth + gap;
-        let mass = power_mass(w, delta);
-        masses.add(lane, mass);
-        slopes.add(lane, if w < 1.0 { mass / (1.0 - w) } else { 0.0 });
-    });
-    (masses.total(), slopes.total())
-}
+/// The mass and its slope in the last label's mass.
+#[derive(Clone, Copy)]
+struct AnchoredAndSlope(Anchored);
 
-/// `(1 − w)₊^δ` without rounding `1 − w` first: near γ = 1 that would lose `w` altogether.
-#[inline(always)]
-fn power_mass(w: f64, delta: f64) -> f64 {
-    let mass = math::exp_nonpositive(delta * math::ln_1p(-w));
-    if w < 1.0 { mass } else { 0.0 }
+impl Terms<2> for AnchoredAndSlope {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 2] {
+        let Self(curve) = self;
+        let [mass] = curve.at(gap);
+        let above = curve.gap - gap;
+        let ratio = curve.slack / (curve.slack + positive(above));
+        let slope = if above > 0.0 { mass / curve.mass * ratio } else { 1.0 };
+        // The padding of a short group lies below the last label.
+        [if above >= 0.0 { mass } else { 0.0 }, if above >= 0.0 { slope } else { 0.0 }]
+    }
 }
 
 fn anchored(pool: &mut [f64], delta: f64, inverse: f64) -> Normalizer {
     let size = select_support(pool, delta);
     let support = &pool[..size];
     let gap = support.iter().copied().fold(0.0, f64::max);
+    let at = |mass: f64| Anchored { gap, slack: math::pow(mass, inverse), mass, delta };
     // The sum's slope in y is at least 1 and every mass at least y: both bound the root from above.
-    let mut mass = (1.0 - norm_power(support, gap, delta)).min(1.0 / size as f64);
-    let mut slack = math::pow(mass, inverse);
-    let (mut total, mut slope) = anchored_sums(support, gap, slack, mass, delta);
+    let [ahead] = sums(support, Ahead { pivot: gap, delta });
+    let mut curve = at((1.0 - ahead).min(1.0 / size as f64));
+    let [mut total, mut slope] = sums(support, AnchoredAndSlope(curve));
     for _ in 0..MOST_STEPS {
-        let next = mass - (total - 1.0) / slope;
-        if total <= CONVERGED || next >= mass || next <= 0.0 {
+        let next = curve.mass - (total - 1.0) / slope;
+        if total <= CONVERGED || next >= curve.mass || next <= 0.0 {
             break;
         }
-        mass = next;
-        slack = math::pow(mass, inverse);
-        (total, slope) = anchored_sums(support, gap, slack, mass, delta);
+        curve = at(next);
+        [total, slope] = sums(support, AnchoredAndSlope(curve));
     }
-    Normalizer { curve: Curve::Anchored { gap, slack, mass, delta }, total }
+    Normalizer { curve: Curve::Anchored(curve), total }
 }
 
 /// Moves the support to the front and returns its size: label `i` is in it when `Σ(g_i − g_j)₊^δ < 1`.
@@ -258,7 +317,8 @@ fn select_support(pool: &mut [f64], delta: f64) -> usize {
     while inside < end {
         let open = &pool[inside..end];
         let pivot = median_of_three(open[0], open[open.len() / 2], open[open.len() - 1]);
-        if norm_power(&pool[..end], pivot, delta) < 1.0 {
+        let [ahead] = sums(&pool[..end], Ahead { pivot, delta });
+        if ahead < 1.0 {
             inside += partition(&mut pool[inside..end], |gap| gap <= pivot);
         } else {
             end = inside + partition(&mut pool[inside..end], |gap| gap < pivot);
@@ -283,31 +343,18 @@ fn partition(values: &mut [f64], first: impl Fn(f64) -> bool) -> usize {
     count
 }
 
-/// `Σ(pivot − g)₊^δ`.
-fn norm_power(pool: &[f64], pivot: f64, delta: f64) -> f64 {
-    sum(pool, |gap| math::pow(positive(pivot - gap), delta))
+/// `(pivot − g)₊^δ`.
+#[derive(Clone, Copy)]
+struct Ahead {
+    pivot: f64,
+    delta: f64,
 }
 
-fn anchored_sums(support: &[f64], last: f64, slack: f64, mass: f64, delta: f64) -> (f64, f64) {
-    let mut masses = Lanes::ZERO;
-    let mut slopes = Lanes::ZERO;
-    Lanes::each(support, |lane, gap| {
-        let above = last - gap;
-        // The padding of a short group lies below the last label.
-        let inside = above >= 0.0;
-        let own = anchored_mass(above, slack, mass, delta);
-        masses.add(lane, if inside { own } else { 0.0 });
-        let slope = if above > 0.0 { own / mass * (slack / (slack + above)) } else { 1.0 };
-        slopes.add(lane, if inside { slope } else { 0.0 });
-    });
-    (masses.total(), slopes.total())
-}
-
-/// The mass of a label `above` the last one by so much; the last one's is not recomputed from a slack that may
-/// have underflowed.
-#[inline(always)]
-fn anchored_mass(above: f64, slack: f64, mass: f64, delta: f64) -> f64 {
-    if above > 0.0 { math::pow(slack + above, delta) } else { mass }
+impl Terms<1> for Ahead {
+    #[inline(always)]
+    fn at(self, gap: f64) -> [f64; 1] {
+        [math::pow(positive(self.pivot - gap), self.delta)]
+    }
 }
 
 #[cfg(test)]

@@ -20,15 +20,39 @@ pub trait Element: sealed::Sealed + Copy + Send + Sync + std::fmt::Debug + 'stat
 
 /// `f32` or `f64`.
 #[doc(hidden)]
-pub trait Wide: Copy + PartialOrd + Send + Sync {
+pub trait Wide: Copy + PartialOrd + Send + Sync + std::ops::Add<Output = Self> {
+    const ZERO: Self;
     const INFINITY: Self;
     const NEG_INFINITY: Self;
+    /// A logit and its label as one integer, so that sorting needs no look-ups and no branches.
+    type Key: Ord + Copy + Default;
+    /// Keys rise as logits fall; equal logits by label.
+    fn key(self, label: u32) -> Self::Key;
+    fn label(key: Self::Key) -> u32;
     fn to_f64(self) -> f64;
     /// A value no larger than `bound` and close to it.
     fn at_most(bound: f64) -> Self;
+    /// A value no smaller than `bound` and close to it.
+    fn at_least(bound: f64) -> Self;
 }
 
 impl Wide for f32 {
+    const ZERO: Self = 0.0;
+    type Key = u64;
+
+    #[inline(always)]
+    fn key(self, label: u32) -> u64 {
+        // + 0.0 makes −0 equal to +0.
+        let bits = (self + 0.0).to_bits();
+        let rising = bits ^ ((bits.cast_signed() >> 31).cast_unsigned() | 1 << 31);
+        u64::from(!rising) << 32 | u64::from(label)
+    }
+
+    #[inline(always)]
+    fn label(key: u64) -> u32 {
+        key as u32
+    }
+
     const INFINITY: Self = Self::INFINITY;
     const NEG_INFINITY: Self = Self::NEG_INFINITY;
 
@@ -41,9 +65,29 @@ impl Wide for f32 {
     fn at_most(bound: f64) -> Self {
         (bound as Self).next_down()
     }
+
+    #[inline(always)]
+    fn at_least(bound: f64) -> Self {
+        (bound as Self).next_up()
+    }
 }
 
 impl Wide for f64 {
+    const ZERO: Self = 0.0;
+    type Key = u128;
+
+    #[inline(always)]
+    fn key(self, label: u32) -> u128 {
+        let bits = (self + 0.0).to_bits();
+        let rising = bits ^ ((bits.cast_signed() >> 63).cast_unsigned() | 1 << 63);
+        u128::from(!rising) << 32 | u128::from(label)
+    }
+
+    #[inline(always)]
+    fn label(key: u128) -> u32 {
+        key as u32
+    }
+
     const INFINITY: Self = Self::INFINITY;
     const NEG_INFINITY: Self = Self::NEG_INFINITY;
 
@@ -54,6 +98,11 @@ impl Wide for f64 {
 
     #[inline(always)]
     fn at_most(bound: f64) -> Self {
+        bound
+    }
+
+    #[inline(always)]
+    fn at_least(bound: f64) -> Self {
         bound
     }
 }
@@ -113,10 +162,23 @@ mod sealed {
     impl Sealed for half::bf16 {}
 }
 
-#[cfg(all(test, feature = "half"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
+    #[test]
+    fn keys_sort_by_falling_logit_then_label() {
+        let logits = [f64::NEG_INFINITY, -1e300, -2.5, -1e-310, 0.0, 1e-310, 0.5, 7.0, 1e300];
+        for pair in logits.windows(2) {
+            assert!(pair[1].key(9) < pair[0].key(3), "{pair:?}");
+            let single = [pair[0] as f32, pair[1] as f32];
+            assert!(single[0] == single[1] || single[1].key(9) < single[0].key(3), "{single:?}");
+        }
+        assert!((-0.0_f64).key(1) < 0.0_f64.key(2) && 0.0_f32.key(1) < (-0.0_f32).key(2));
+        assert_eq!((f64::label(3.5_f64.key(u32::MAX)), f32::label((-3.5_f32).key(7))), (u32::MAX, 7));
+    }
+
+    #[cfg(feature = "half")]
     #[test]
     fn widens_every_half_float_exactly() {
         for bits in 0..=u16::MAX {

@@ -57,6 +57,23 @@ fn gap_norm_on<T: Element>(isa: Isa, row: &[T], max: f64, pivot: f64, order: Ord
     }
 }
 
+/// The logits of some labels, given in index order, as a shorter row on which [`gap_norm`] has the same bits
+/// for pivots that no other label is ahead of: each stays in its lane and in its lane's order.
+pub(crate) fn keep_lanes<T: Element>(row: &[T], labels: &[u32]) -> Vec<f64> {
+    let mut depths = [0; LANES];
+    let mut kept = Vec::with_capacity(labels.len().next_multiple_of(LANES));
+    for label in labels {
+        let lane = *label as usize % LANES;
+        let place = depths[lane] * LANES + lane;
+        depths[lane] += 1;
+        if place >= kept.len() {
+            kept.resize((place + 1).next_multiple_of(LANES), f64::NEG_INFINITY);
+        }
+        kept[place] = row[*label as usize].to_f64();
+    }
+    kept
+}
+
 /// Squares of gaps beyond these would overflow, or lose digits as subnormals.
 const SQUARES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e145;
 

@@ -94,3 +94,17 @@ fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So that a log of the tests says which paths this CPU could show.
+    #[test]
+    #[expect(clippy::print_stdout, reason = "the message is what this test is for")]
+    fn names_the_instruction_sets() {
+        let sets = Isa::available();
+        println!("instruction sets compared on this CPU: {sets:?}");
+        assert!(sets.contains(&Isa::best()) && sets[0] == Isa(Set::Baseline));
+    }
+}

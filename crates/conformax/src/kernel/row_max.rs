@@ -1,10 +1,8 @@
 //! The largest logit of a row, and whether the row may be used at all.
 
+use super::LANES;
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
-
-/// Lanes of the maximum: it has no rounding, so the number is free; 32 keep four AVX2 accumulators busy.
-const LANES: usize = 32;
 
 /// Why a row cannot be used.
 #[derive(Clone, Copy, Debug)]
@@ -85,28 +83,38 @@ impl<T: Element> Kernel for Maxima<'_, '_, T> {
 #[inline(always)]
 fn checked_max<T: Element>(row: &[T]) -> Option<f64> {
     let mut max = [T::Wide::NEG_INFINITY; LANES];
-    let mut bad = [0u32; LANES];
+    let mut sum = [T::Wide::ZERO; LANES];
     let (chunks, rest) = row.as_chunks::<LANES>();
     for chunk in chunks {
+        let logits = chunk.map(|logit| logit.widen());
+        // Two loops: in one, the compiler keeps the lanes in memory instead of registers.
         for lane in 0..LANES {
-            let logit = chunk[lane].widen();
-            max[lane] = if logit > max[lane] { logit } else { max[lane] };
-            // False for NaN as well; a later pass finds the place.
-            bad[lane] |= u32::from(!(logit < T::Wide::INFINITY));
+            max[lane] = larger(logits[lane], max[lane]);
+        }
+        // One addition checks a logit: NaN and +∞ stay in a sum whatever follows.
+        for lane in 0..LANES {
+            sum[lane] = sum[lane] + logits[lane];
         }
     }
     let mut best = T::Wide::NEG_INFINITY;
-    let mut any_bad = 0;
+    let mut total = T::Wide::ZERO;
     for lane in 0..LANES {
-        best = if max[lane] > best { max[lane] } else { best };
-        any_bad |= bad[lane];
+        best = larger(max[lane], best);
+        total = total + sum[lane];
     }
     for logit in rest {
-        let logit = logit.widen();
-        best = if logit > best { logit } else { best };
-        any_bad |= u32::from(!(logit < T::Wide::INFINITY));
+        best = larger(logit.widen(), best);
+        total = total + logit.widen();
     }
-    (any_bad == 0 && best > T::Wide::NEG_INFINITY).then(|| best.to_f64() + 0.0)
+    // A sum of huge finite logits may overflow: then they are looked at one by one.
+    let sound = total < T::Wide::INFINITY || row.iter().all(|logit| logit.widen() < T::Wide::INFINITY);
+    (sound && best > T::Wide::NEG_INFINITY).then(|| best.to_f64() + 0.0)
+}
+
+/// As one instruction, which `b` survives where `a` is NaN.
+#[inline(always)]
+fn larger<W: Wide>(a: W, b: W) -> W {
+    if a > b { a } else { b }
 }
 
 #[cfg(test)]
@@ -140,6 +148,16 @@ mod tests {
             }
         }
         assert!(matches!(row_max(&[f64::NEG_INFINITY; 40]), Err(Fault::AllMasked)));
+    }
+
+    #[test]
+    fn finite_rows_pass_even_where_their_sum_does_not() {
+        assert_eq!(row_max(&[f32::MAX; 100]).unwrap(), f64::from(f32::MAX));
+        let mut masked = [f32::MAX; 100];
+        masked[..40].fill(f32::NEG_INFINITY);
+        assert_eq!(row_max(&masked).unwrap(), f64::from(f32::MAX));
+        masked[70] = f32::INFINITY;
+        assert!(matches!(row_max(&masked), Err(Fault::NotFinite { class: 70, .. })));
     }
 
     #[test]

@@ -41,13 +41,25 @@ struct Band {
 
 impl Band {
     #[inline(always)]
+    fn holds(self, logit: f64) -> bool {
+        let gap = self.max - logit;
+        gap <= self.distance && gap > self.beyond
+    }
+
+    #[inline(always)]
     fn collect<T: Element>(self, group: &[T], first: u32, out: &mut Vec<u32>) {
-        for (label, logit) in (first..).zip(group) {
-            let gap = self.max - logit.to_f64();
-            if gap <= self.distance && gap > self.beyond {
-                out.push(label);
-            }
-        }
+        out.extend(
+            (first..).zip(group).filter(|(_, logit)| self.holds(logit.to_f64())).map(|(label, _)| label),
+        );
+    }
+
+    /// Bounds around every logit that the band holds, in the type that compares fastest.
+    #[inline(always)]
+    fn bounds<W: Wide>(self) -> (W, W) {
+        let slack = |distance: f64| (self.max.abs() + distance.abs()) * 1e-12;
+        let lower = W::at_most(self.max - self.distance - slack(self.distance));
+        let upper = W::at_least(self.max - self.beyond + slack(self.beyond));
+        (lower, upper)
     }
 }
 
@@ -62,16 +74,25 @@ impl<T: Element> Kernel for Shortlist<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) {
-        let Band { max, distance, .. } = self.band;
-        // A cut below every z that passes the exact test; the test itself is in f64.
-        let slack = (max.abs() + distance) * 1e-12;
-        let cut = T::Wide::at_most(max - distance - slack);
+        if self.band.beyond == f64::NEG_INFINITY {
+            let lower = self.band.bounds::<T::Wide>().0;
+            self.collect_groups(|logit| logit >= lower);
+        } else {
+            let (lower, upper) = self.band.bounds::<T::Wide>();
+            self.collect_groups(|logit| (logit >= lower) & (logit <= upper));
+        }
+    }
+}
+
+impl<T: Element> Shortlist<'_, '_, T> {
+    #[inline(always)]
+    fn collect_groups(self, may_hold: impl Fn(T::Wide) -> bool) {
         let (groups, rest) = self.row.as_chunks::<GROUP>();
         let mut first = 0;
         for group in groups {
             let mut any = false;
             for logit in group {
-                any |= logit.widen() >= cut;
+                any |= may_hold(logit.widen());
             }
             if any {
                 self.band.collect(group, first, self.out);

@@ -34,7 +34,8 @@ impl Draw {
     pub(crate) fn u(self, given: Option<f64>, max: f64, sum: f64, classes: usize) -> f64 {
         match (self, given) {
             (Self::Zero, _) => 0.0,
-            (Self::Seeded(_), Some(u)) => u,
+            // + 0.0, since a caller's −0 would come out of SAPS as it is.
+            (Self::Seeded(_), Some(u)) => u + 0.0,
             (Self::Seeded(seed), None) => uniform(seed, max, sum, classes),
         }
     }

@@ -6,7 +6,7 @@
 use super::ranking::Ranking;
 use super::{Score, softmax_over};
 use crate::activation::normalize_gaps;
-use crate::kernel::{Order, gap_norm, math};
+use crate::kernel::{Order, gap_norm, keep_lanes, math, shortlist};
 use crate::{Gamma, Logit, Row};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
@@ -43,6 +43,8 @@ impl Score for EntmaxScore {
         match Order::from(self.gamma) {
             Order::Max => whole.finish_all(),
             _ if threshold == f64::INFINITY => whole.finish_all(),
+            // No score is negative. Below, the top label's is taken to be within the threshold.
+            _ if threshold < 0.0 => {}
             _ if threshold > 0.0 && !ESTIMATES_ARE_SAFE.contains(&threshold) => {
                 self.keep_by_score(whole, threshold, 0, usize::MAX);
             }
@@ -54,6 +56,34 @@ impl Score for EntmaxScore {
                 let ranking = if delta < 1.0 { Ranking::new(row, out, &bands) } else { whole };
                 self.search(ranking, threshold, delta, inverse);
             }
+        }
+    }
+
+    fn scored_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        scores: &mut Vec<f64>,
+    ) {
+        let start = labels.len();
+        self.set_into(row, threshold, labels);
+        let worst = labels[start..].iter().rev().map(|label| row.logit(*label));
+        let Some(worst) = worst.into_iter().find(|logit| *logit > f64::NEG_INFINITY) else { return };
+        // Labels that are not ahead add nothing, so the others alone give the same bits, in less time.
+        let mut ahead = Vec::new();
+        shortlist(row.logits(), row.max(), row.max() - worst, &mut ahead);
+        let ahead = keep_lanes(row.logits(), &ahead);
+        let order = Order::from(self.gamma);
+        let mut last = (f64::INFINITY, 0.0);
+        for label in &labels[start..] {
+            let logit = row.logit(*label);
+            if logit == f64::NEG_INFINITY {
+                last = (logit, f64::INFINITY);
+            } else if logit != last.0 {
+                last = (logit, gap_norm(&ahead, row.max(), logit, order));
+            }
+            scores.push(last.1);
         }
     }
 

@@ -50,4 +50,17 @@ impl Score for InvProbScore {
         out.truncate(kept);
         sort_best_first(row, &mut out[start..]);
     }
+
+    fn scored_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        scores: &mut Vec<f64>,
+    ) {
+        let start = labels.len();
+        self.set_into(row, threshold, labels);
+        let softmax = Softmax::of(row);
+        scores.extend(labels[start..].iter().map(|label| inv_prob(softmax, row.logit(*label))));
+    }
 }

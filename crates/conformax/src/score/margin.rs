@@ -76,4 +76,17 @@ impl Score for MarginScore {
         out.truncate(kept);
         sort_best_first(row, &mut out[start..]);
     }
+
+    fn scored_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        scores: &mut Vec<f64>,
+    ) {
+        let start = labels.len();
+        self.set_into(row, threshold, labels);
+        let margins = Margins::of(row);
+        scores.extend(labels[start..].iter().map(|label| margins.at(row.logit(*label))));
+    }
 }

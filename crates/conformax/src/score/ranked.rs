@@ -166,7 +166,7 @@ pub(crate) fn score_all<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, out
 const SLACK: f64 = 1e-9;
 
 /// Distances below the maximum at which the ranking is taken up again: most sets end early.
-const BANDS: [f64; 6] = [2.0, 4.0, 7.0, 12.0, 24.0, f64::INFINITY];
+const BANDS: [f64; 10] = [2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 24.0, f64::INFINITY];
 
 /// Walks down the ranking until the threshold is passed. `scores` is told the score of each label kept.
 pub(crate) fn set_into<S: PlaceScore, T: Logit>(

@@ -3,12 +3,12 @@
 //! A set is a prefix of the ranking and mostly a short one. Labels are taken up in bands of distance below the
 //! maximum, one pass of comparisons each, and a band is sorted a stretch at a time.
 
-use crate::kernel::shortlist_band;
-use crate::score::best_first;
+use crate::kernel::{Wide, shortlist_band};
+use crate::score::sort_best_first;
 use crate::{Logit, Row};
 
 /// Labels sorted at a time; later stretches double.
-const STRETCH: usize = 16;
+const STRETCH: usize = 32;
 
 pub(crate) struct Ranking<'a, 'r, T> {
     row: Row<'r, T>,
@@ -49,12 +49,12 @@ impl<'a, 'r, T: Logit> Ranking<'a, 'r, T> {
         let open = &mut self.labels[self.sorted..];
         let stretch = STRETCH.max(self.sorted - self.start);
         if stretch < open.len() {
-            open.select_nth_unstable_by(stretch, best_first(self.row));
+            open.select_nth_unstable_by_key(stretch, |label| {
+                self.row.logits()[*label as usize].widen().key(*label)
+            });
         }
         let stretch = stretch.min(open.len());
-        if stretch > 1 {
-            open[..stretch].sort_unstable_by(best_first(self.row));
-        }
+        sort_best_first(self.row, &mut open[..stretch]);
         self.sorted += stretch;
     }
 
@@ -92,7 +92,6 @@ impl<'a, 'r, T: Logit> Ranking<'a, 'r, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::score::sort_best_first;
 
     #[test]
     fn gives_the_sorted_labels_whatever_the_bands() {

@@ -65,8 +65,9 @@ pub fn results() -> Results {
         });
         for (p, procedure) in PROCEDURES.into_iter().enumerate() {
             for &alpha in &levels {
-                let records: Vec<Record> =
-                    (0..SPLITS).map(|split| record((b, name, n_cal, n_test, classes), (p, procedure), alpha, split)).collect();
+                let records: Vec<Record> = (0..SPLITS)
+                    .map(|split| record((b, name, n_cal, n_test, classes), (p, procedure), alpha, split))
+                    .collect();
                 results.means.push(means(&records));
                 results.records.extend(records);
             }
@@ -193,7 +194,9 @@ fn bands(results: &mut Results, name: &str, n_cal: u64, n_test: u64) {
 fn gammas(results: &mut Results, b: usize, name: &str) {
     let size = |gamma: f64, alpha: f64, split| {
         let best = 1.2 + 0.15 * b as f64;
-        (0.1 / alpha).powf(0.9) * (1.0 + 0.8 * (gamma - best).powi(2)) * (1.0 + 0.02 * jitter(&[b as u64, split]))
+        (0.1 / alpha).powf(0.9)
+            * (1.0 + 0.8 * (gamma - best).powi(2))
+            * (1.0 + 0.02 * jitter(&[b as u64, split]))
     };
     let at = |gamma: f64, alpha, split| GammaSize {
         benchmark: name.to_owned(),
@@ -239,7 +242,9 @@ fn claims() -> Vec<Claim> {
     let verdicts = [Verdict::Reproduced, Verdict::NotReproduced, Verdict::Undecided];
     let claim = |i: usize| Claim {
         id: format!("claim-number-{i}"),
-        sentence: format!("Statement {i}: one procedure has smaller sets than another on every benchmark & level <all>."),
+        sentence: format!(
+            "Statement {i}: one procedure has smaller sets than another on every benchmark & level <all>."
+        ),
         place: "Section 4.2, average set size".to_owned(),
         rule: "Reproduced where every comparison is positive by more than 3 standard errors.".to_owned(),
         found: "Positive in 12 of 16 comparisons; not clear in 4.".to_owned(),

@@ -1,0 +1,135 @@
+//! `conformax compare`: the procedures side by side on the user's own logits.
+
+use clap::Args;
+use conformax::Alpha;
+use conformax_io::LabelUse;
+use conformax_study::{Benchmark, CLEAR, Comparison, ComparisonRow, Spread, compare, comparison_study};
+
+use crate::args::{DataArgs, confidence};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::json;
+use crate::numbers::{or_dash, rows, share};
+use crate::study::StageBar;
+use crate::table::{Align, table, text};
+
+/// Compare the procedures on your own logits, over random splits into calibration and test rows.
+///
+/// Says which gives the smallest sets, if one clearly does, and the command that calibrates it.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  conformax compare data.npz --alpha 0.1
+  conformax compare --logits z.npy --labels y.npy --alpha 0.05 --splits 50 --json")]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    data: DataArgs,
+    /// How often a set may miss the true label [default: 0.1].
+    #[arg(long, value_name = "A", conflicts_with = "confidence")]
+    alpha: Option<Alpha>,
+    /// How often a set must hold the true label; another way to write --alpha.
+    #[arg(long, value_name = "C", value_parser = confidence)]
+    confidence: Option<Alpha>,
+    /// Random splits to average over.
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..=10_000))]
+    splits: u64,
+    /// Seed of the splits and of randomised scores.
+    #[arg(long, value_name = "S", default_value_t = 0)]
+    seed: u64,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let alpha = args.alpha.or(args.confidence);
+    let alpha = alpha.map_or_else(|| Alpha::new(0.1), Ok)?;
+    let study = comparison_study(alpha, args.splits as usize, args.seed);
+    let benchmark = Benchmark::from_source("data", "data", args.data.open(LabelUse::Required)?)?;
+    let bar = StageBar(console.stages());
+    let comparison = compare(&study, benchmark, &bar)?;
+    bar.0.finish_and_clear();
+    if args.json {
+        return json::print(&comparison, console);
+    }
+    print(&comparison, alpha, console)
+}
+
+fn print(comparison: &Comparison, alpha: Alpha, console: &mut Console<'_>) -> Result<(), Failure> {
+    writeln!(
+        console.out(),
+        "{}, {} classes, accuracy {}; alpha = {alpha}, mean ± standard deviation over {} random splits\n",
+        rows(comparison.rows),
+        comparison.classes,
+        share(comparison.accuracy, 3),
+        comparison.splits
+    )?;
+    write!(console.out(), "{}", side_by_side(comparison))?;
+    writeln!(console.out(), "\n{}", verdict(comparison, alpha))?;
+    Ok(())
+}
+
+fn side_by_side(comparison: &Comparison) -> String {
+    let headings = ["procedure", "average size", "coverage", "singletons", "empty", "sscv", "covgap", ""];
+    let aligned: Vec<(&str, Align)> = headings
+        .into_iter()
+        .map(|heading| {
+            (heading, if heading.len() > 1 && heading != "procedure" { Align::Right } else { Align::Left })
+        })
+        .collect();
+    let mut table = table(&aligned);
+    for ComparisonRow { means, best, .. } in &comparison.procedures {
+        table.add_row(vec![
+            means.procedure.clone(),
+            spread(means.average_size, 2),
+            spread(means.coverage, 3),
+            spread(means.singleton_ratio, 3),
+            spread(means.empty_ratio, 3),
+            spread(means.sscv, 3),
+            spread(means.covgap, 3),
+            if *best { "◀ smallest sets".to_owned() } else { String::new() },
+        ]);
+    }
+    text(&table)
+}
+
+fn spread(spread: Spread, digits: usize) -> String {
+    format!("{:.digits$} ± {:.digits$}", spread.mean, spread.deviation)
+}
+
+/// Which is best, if one is, and how to get it.
+fn verdict(comparison: &Comparison, alpha: Alpha) -> String {
+    let smallest = comparison.procedures.iter().find(|row| row.larger_than_smallest.is_none());
+    let Some(smallest) = smallest else { return String::new() };
+    let name = &smallest.means.procedure;
+    let lead = match smallest.best {
+        true => format!(
+            "{name} has the smallest sets, by more than {CLEAR} standard errors of the paired difference."
+        ),
+        false => {
+            let close = comparison.procedures.iter().filter(|row| {
+                row.larger_than_smallest.is_some_and(|paired| paired.mean <= CLEAR * paired.standard_error)
+            });
+            let close: Vec<&str> = close.map(|row| row.means.procedure.as_str()).collect();
+            format!(
+                "no procedure is clearly best: {name} has the smallest sets, but not clearly smaller than {}.",
+                close.join(", ")
+            )
+        }
+    };
+    format!("{lead}\nTo use it:  {}", or_dash(command(name, alpha)))
+}
+
+/// The command that makes a model of this procedure.
+fn command(procedure: &str, alpha: Alpha) -> Option<String> {
+    let arguments = match procedure {
+        "InvProb" => "calibrate DATA --score inv_prob",
+        "RAPS" => "tune DATA --over raps",
+        "log-margin" => "calibrate DATA --score log_margin",
+        "1.5-entmax" => "calibrate DATA --score entmax --gamma 1.5",
+        "sparsemax" => "calibrate DATA --score sparsemax",
+        "opt-entmax" => "tune DATA --over gamma",
+        _ => return None,
+    };
+    Some(format!("conformax {arguments} --alpha {alpha} -o model.json"))
+}

@@ -1,0 +1,148 @@
+//! Metrics with their intervals, for people and for machines.
+
+use conformax::{Level, Metrics, Strata, Stratum};
+use serde::Serialize;
+
+use super::counted::LevelTally;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::json;
+use crate::model::Loaded;
+use crate::numbers::{count, or_dash, range, rows, share, shown};
+use crate::proportion::{self, CONFIDENCE};
+use crate::table::{Align, table, text};
+
+/// What is reported of one level.
+#[derive(Serialize)]
+pub(super) struct Evaluation {
+    n: u64,
+    alpha: f64,
+    #[serde(serialize_with = "json::number")]
+    threshold: f64,
+    coverage: f64,
+    average_size: f64,
+    singleton_ratio: f64,
+    singleton_coverage: Option<f64>,
+    empty_ratio: f64,
+    sscv: f64,
+    strata: Vec<Stratum>,
+    covgap: f64,
+    coverage_interval: Option<(f64, f64)>,
+    intervals: Intervals,
+}
+
+/// How far the measured figures can be trusted, rows being what they are.
+#[derive(Serialize)]
+struct Intervals {
+    coverage: Option<(f64, f64)>,
+    average_size: Option<(f64, f64)>,
+    singleton_ratio: Option<(f64, f64)>,
+    singleton_coverage: Option<(f64, f64)>,
+    empty_ratio: Option<(f64, f64)>,
+}
+
+impl Evaluation {
+    pub(super) fn new(level: Level, counted: &LevelTally, law_holds: bool) -> Result<Self, Failure> {
+        let Metrics {
+            n,
+            alpha,
+            coverage,
+            average_size,
+            singleton_ratio,
+            singleton_coverage,
+            empty_ratio,
+            strata,
+            sscv,
+            covgap,
+            ..
+        } = counted.tally.metrics(level.alpha, &Strata::default())?;
+        Ok(Self {
+            n,
+            alpha: alpha.value(),
+            threshold: level.threshold,
+            coverage,
+            average_size,
+            singleton_ratio,
+            singleton_coverage,
+            empty_ratio,
+            sscv,
+            strata,
+            covgap,
+            coverage_interval: law_holds.then(|| level.law().interval_of_rows(CONFIDENCE, n)),
+            intervals: Intervals {
+                coverage: proportion::interval(counted.tally.covered(), n),
+                average_size: proportion::interval_of_mean(counted.sizes, counted.squares, n),
+                singleton_ratio: proportion::interval(counted.singletons, n),
+                singleton_coverage: proportion::interval(counted.covered_singletons, counted.singletons),
+                empty_ratio: proportion::interval(counted.empty, n),
+            },
+        })
+    }
+}
+
+pub(super) fn print(
+    model: &Loaded,
+    results: &[Evaluation],
+    data: &str,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    writeln!(
+        console.out(),
+        "{}: {}, calibrated on {}",
+        model.path.display(),
+        model.model.score,
+        rows(model.model.n)
+    )?;
+    for result in results {
+        writeln!(
+            console.out(),
+            "\nalpha = {} on {} of {data}\n\n{}\n{}",
+            result.alpha,
+            rows(result.n),
+            metric_table(result),
+            strata_table(&result.strata).trim_end()
+        )?;
+    }
+    Ok(())
+}
+
+fn metric_table(result: &Evaluation) -> String {
+    let percent = CONFIDENCE * 100.0;
+    let interval = format!("{percent} % interval");
+    let mut table = table(&[("metric", Align::Left), ("value", Align::Right), (&interval, Align::Left)]);
+    let trusted = |interval: Option<(f64, f64)>| or_dash(interval.map(range));
+    let Intervals { coverage, average_size, singleton_ratio, singleton_coverage, empty_ratio } =
+        &result.intervals;
+    let promised = match result.coverage_interval {
+        Some(law) => format!("{}; the law says {}", trusted(*coverage), range(law)),
+        None => trusted(*coverage),
+    };
+    table.add_row(["threshold".to_owned(), shown(result.threshold), or_dash(None)]);
+    table.add_row(["coverage".to_owned(), share(result.coverage, 4), promised]);
+    table.add_row(["average size".to_owned(), shown(result.average_size), trusted(*average_size)]);
+    table.add_row([
+        "singleton ratio".to_owned(),
+        share(result.singleton_ratio, 4),
+        trusted(*singleton_ratio),
+    ]);
+    let of_singletons = or_dash(result.singleton_coverage.map(|coverage| share(coverage, 4)));
+    table.add_row(["singleton coverage".to_owned(), of_singletons, trusted(*singleton_coverage)]);
+    table.add_row(["empty ratio".to_owned(), share(result.empty_ratio, 4), trusted(*empty_ratio)]);
+    table.add_row(["worst size gap (sscv)".to_owned(), share(result.sscv, 4), or_dash(None)]);
+    table.add_row(["mean class gap (covgap)".to_owned(), share(result.covgap, 4), or_dash(None)]);
+    text(&table)
+}
+
+fn strata_table(strata: &[Stratum]) -> String {
+    let mut table = table(&[("set size", Align::Left), ("rows", Align::Right), ("coverage", Align::Right)]);
+    for stratum in strata {
+        let sizes = match stratum.to {
+            Some(to) if to == stratum.from => to.to_string(),
+            Some(to) => format!("{} to {to}", stratum.from),
+            None => format!("{} and more", stratum.from),
+        };
+        let coverage = or_dash(stratum.coverage.map(|coverage| share(coverage, 4)));
+        table.add_row([sizes, count(stratum.n), coverage]);
+    }
+    text(&table)
+}

@@ -1,0 +1,118 @@
+//! `conformax study`: every procedure on every benchmark, and a report of what was found.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Args;
+use conformax_io::Output;
+use conformax_report::{File, Options, render};
+use conformax_study::{Progress, Results, RunOptions, Stage, Study, Verdict, results_csv};
+use indicatif::ProgressBar;
+
+use crate::args::overwrite;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::interrupt;
+use crate::numbers::count;
+
+/// Compare procedures over benchmarks, levels and random splits, and write a report.
+///
+/// Without a file it runs the paper's protocol on four real benchmarks. The folder then holds results.csv and
+/// results.json, report/index.html to look at, and its figures and tables as files.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  conformax study
+  conformax study studies/mine.toml -o mine
+  conformax study --png --force")]
+pub(crate) struct StudyArgs {
+    /// A study in TOML [default: the paper's protocol, built in].
+    #[arg(value_name = "FILE")]
+    study: Option<PathBuf>,
+    /// Folder for the results and the report.
+    #[arg(long, short, value_name = "FOLDER", default_value = "study")]
+    output: PathBuf,
+    /// Replace results that are there already.
+    #[arg(long)]
+    force: bool,
+    /// Figures as PNG too.
+    #[arg(long)]
+    png: bool,
+    /// Folder with benchmarks that are not built in: NAME-logits.npy and NAME-labels.npy.
+    #[arg(long, value_name = "FOLDER")]
+    benchmarks: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let study = args.study.as_deref().map_or_else(|| Ok(Study::paper()), Study::read)?;
+    let results_json = args.output.join("results.json");
+    create_folder(&args.output)?;
+    // Opened before the work, so that a folder that cannot be written to is found out now and not after it.
+    let json = Output::create(&results_json, overwrite(args.force))?;
+    let bar = StageBar(console.stages());
+    let results = study.run(&RunOptions { benchmarks: args.benchmarks.clone() }, &bar)?;
+    bar.0.finish_and_clear();
+    interrupt::check()?;
+    for absent in &results.absent {
+        console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
+    }
+    let mut files = vec![File { path: "results.csv".to_owned(), bytes: results_csv(&results).into_bytes() }];
+    files.extend(render(&results, &Options { png: args.png }));
+    for file in &files {
+        interrupt::check()?;
+        write(&args.output.join(&file.path), &file.bytes, args.force)?;
+    }
+    finish(json, &serde_json::to_vec_pretty(&results)?)?;
+    writeln!(console.out(), "{}", args.output.join("report/index.html").display())?;
+    console.note(summary(&results))
+}
+
+/// The bar moves once per stage of a benchmark.
+pub(crate) struct StageBar(pub(crate) ProgressBar);
+
+impl Progress for StageBar {
+    fn begin(&self, benchmark: &str, stages: usize) {
+        self.0.inc_length(stages as u64);
+        self.0.set_message(benchmark.to_owned());
+    }
+
+    fn end(&self, benchmark: &str, stage: &Stage, _took: Duration) {
+        self.0.inc(1);
+        self.0.set_message(match stage {
+            Stage::Sorted => format!("{benchmark}: labels ranked"),
+            Stage::Tuned(procedure) => format!("{benchmark}: {procedure} tuned"),
+            Stage::Judged(procedure) => format!("{benchmark}: {procedure} judged"),
+            Stage::Swept => format!("{benchmark}: sizes for every gamma"),
+        });
+    }
+}
+
+fn summary(results: &Results) -> String {
+    let claims = results.claims.len();
+    let reproduced = results.claims.iter().filter(|claim| claim.verdict == Verdict::Reproduced).count();
+    let took = results.provenance.duration_seconds;
+    let records = count(results.records.len() as u64);
+    let claims = match claims {
+        0 => String::new(),
+        _ => format!(", {reproduced} of {claims} claims of the paper reproduced"),
+    };
+    format!("{records} records over {} benchmarks in {took:.1} s{claims}", results.benchmarks.len())
+}
+
+fn create_folder(folder: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))
+}
+
+fn write(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
+    if let Some(folder) = path.parent() {
+        create_folder(folder)?;
+    }
+    finish(Output::create(path, overwrite(force))?, bytes)
+}
+
+fn finish(mut output: Output, bytes: &[u8]) -> Result<(), Failure> {
+    let path = output.path().to_owned();
+    output.write_all(bytes).map_err(|error| Failure::of_file(&path, error))?;
+    Ok(output.finish()?)
+}

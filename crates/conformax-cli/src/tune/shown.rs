@@ -1,0 +1,87 @@
+//! Every candidate and how it fared.
+
+use conformax_io::Model;
+use serde::Serialize;
+
+use crate::calibrate::{ShownLevel, level_table};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::json;
+use crate::numbers::{rows, shown};
+use crate::table::{Align, table, text};
+
+#[derive(Serialize)]
+struct ShownCandidate {
+    score: String,
+    #[serde(serialize_with = "json::number")]
+    threshold: f64,
+    average_size: f64,
+    chosen: bool,
+}
+
+#[derive(Serialize)]
+struct Printed {
+    score: String,
+    tuning_rows: u64,
+    calibrating_rows: u64,
+    candidates: Vec<ShownCandidate>,
+    levels: Vec<ShownLevel>,
+}
+
+pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
+    let record = model.tuning.as_ref().expect("a tuned model has its record");
+    let candidates: Vec<ShownCandidate> = (0..)
+        .zip(&record.candidates)
+        .map(|(index, candidate)| ShownCandidate {
+            score: candidate.score.to_string(),
+            threshold: candidate.threshold,
+            average_size: candidate.average_size,
+            chosen: index == record.chosen,
+        })
+        .collect();
+    let printed = Printed {
+        score: model.score.to_string(),
+        tuning_rows: record.n,
+        calibrating_rows: model.n,
+        candidates,
+        levels: ShownLevel::all(model),
+    };
+    if as_json {
+        return json::print(&printed, console);
+    }
+    let title = format!(
+        "{} candidates judged at alpha = {} on {}",
+        record.candidates.len(),
+        record.alpha,
+        rows(record.n)
+    );
+    writeln!(
+        console.out(),
+        "{title}\n\n{}\n{}, calibrated on {}\n\n{}",
+        candidate_table(&printed.candidates),
+        printed.score,
+        rows(model.n),
+        level_table(&printed.levels).trim_end()
+    )?;
+    Ok(())
+}
+
+fn candidate_table(candidates: &[ShownCandidate]) -> String {
+    let headings = [
+        ("candidate", Align::Left),
+        ("threshold", Align::Right),
+        ("average size", Align::Right),
+        ("", Align::Left),
+    ];
+    let mut table = table(&headings);
+    for candidate in candidates {
+        let mark = if candidate.chosen { "chosen" } else { "" };
+        table.add_row([
+            candidate.score.clone(),
+            shown(candidate.threshold),
+            shown(candidate.average_size),
+            mark.to_owned(),
+        ]);
+    }
+    text(&table)
+}

@@ -1,0 +1,132 @@
+//! `study` and `compare`: procedures side by side, on files of one's own.
+
+use crate::folder::{Folder, Rows};
+
+const SMALL: &str = r#"
+name = "small"
+splits = 2
+calibration = 0.4
+levels = [0.1, 0.2]
+
+[[benchmarks]]
+name = "mine"
+path = "data.npz"
+
+[[procedures]]
+name = "InvProb"
+score = "inv_prob"
+
+[[procedures]]
+name = "opt-entmax"
+score = "entmax"
+tune = { gamma = [1.2, 1.8] }
+"#;
+
+fn folder(study: &str) -> Folder {
+    let folder = Folder::empty();
+    folder.write("data.npz", Rows::new(300, 1).npz());
+    folder.write("small.toml", study);
+    folder
+}
+
+#[test]
+fn a_study_leaves_results_and_a_report() {
+    let folder = folder(SMALL);
+    let ran = folder.run("study small.toml -o out").ok();
+    assert_eq!(ran.out.trim(), "out/report/index.html");
+    let csv = std::fs::read_to_string(folder.file("out/results.csv")).unwrap();
+    // Two procedures, two levels, two splits, and the heading.
+    assert_eq!(csv.lines().count(), 9, "{csv}");
+    for key in [
+        "benchmark",
+        "procedure",
+        "alpha",
+        "split",
+        "n_cal",
+        "n_test",
+        "threshold",
+        "gamma",
+        "lambda",
+        "k_reg",
+    ] {
+        assert!(csv.lines().next().unwrap().split(',').any(|column| column == key), "{key}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.file("out/results.json")).unwrap()).unwrap();
+    assert_eq!(json["records"].as_array().unwrap().len(), 8);
+    let page = std::fs::read_to_string(folder.file("out/report/index.html")).unwrap();
+    assert!(page.contains("opt-entmax") && !page.contains("http://") && !page.contains("src=\"https"));
+    for kind in ["figures", "tables"] {
+        assert!(std::fs::read_dir(folder.file("out").join(kind)).unwrap().count() > 3, "{kind}");
+    }
+}
+
+#[test]
+fn results_are_replaced_only_when_asked() {
+    let folder = folder(SMALL);
+    folder.run("study small.toml -o out").ok();
+    let message = folder.run("study small.toml -o out").error();
+    assert!(message.contains("results.json") && message.contains("--force"), "{message}");
+    folder.run("study small.toml -o out --force").ok();
+}
+
+#[test]
+fn threads_do_not_change_a_byte_of_the_results() {
+    let folder = folder(SMALL);
+    folder.run("study small.toml -o one --threads 1").ok();
+    folder.run("study small.toml -o two --threads 2").ok();
+    let read = |name: &str| std::fs::read(folder.file(name).join("results.csv")).unwrap();
+    assert_eq!(read("one"), read("two"));
+}
+
+#[test]
+fn a_bad_study_is_told_with_its_line_before_any_work() {
+    for (wrong, right, word) in [
+        ("score = \"inv_prop\"", "score = \"inv_prob\"", "inv_prop"),
+        ("levels = [0.1, 1.2]", "levels = [0.1, 0.2]", "alpha"),
+        ("path = \"gone.npz\"", "path = \"data.npz\"", "gone.npz"),
+    ] {
+        let text = SMALL.replace(right, wrong);
+        let line = text.lines().position(|line| line == wrong).unwrap() + 1;
+        let folder = folder(&text);
+        let message = folder.run("study small.toml -o out").error();
+        assert!(message.contains(&format!("small.toml:{line}")) && message.contains(word), "{message}");
+        assert!(!folder.file("out/results.csv").exists());
+    }
+}
+
+#[test]
+fn compare_says_which_is_best_and_how_to_get_it() {
+    let folder = folder(SMALL);
+    let seen = folder.run("compare data.npz --alpha 0.2 --splits 5").ok().out;
+    for word in [
+        "InvProb",
+        "RAPS",
+        "log-margin",
+        "1.5-entmax",
+        "sparsemax",
+        "opt-entmax",
+        "To use it:",
+        "-o model.json",
+    ] {
+        assert!(seen.contains(word), "{word}: {seen}");
+    }
+    let json = folder.run("compare data.npz --alpha 0.2 --splits 5 --json").ok().json();
+    let procedures = json["procedures"].as_array().unwrap();
+    assert_eq!(procedures.len(), 6);
+    let sizes: Vec<f64> =
+        procedures.iter().map(|row| row["average_size"]["mean"].as_f64().unwrap()).collect();
+    assert!(sizes.iter().all(|size| (1.0..6.0).contains(size)), "{sizes:?}");
+    // At most one is marked, and only the smallest.
+    let marked: Vec<usize> = (0..6).filter(|place| procedures[*place]["best"] == true).collect();
+    let smallest = sizes.iter().copied().fold(f64::INFINITY, f64::min);
+    assert!(marked.len() <= 1 && marked.iter().all(|place| sizes[*place] == smallest), "{json}");
+}
+
+#[test]
+fn compare_needs_labels() {
+    let folder = folder(SMALL);
+    folder.write("bad.csv", "a,b\n1,2\n3,4\n");
+    let message = folder.run("compare bad.csv").error();
+    assert!(message.contains("bad.csv") && message.contains("label"), "{message}");
+}

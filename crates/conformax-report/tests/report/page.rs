@@ -1,0 +1,141 @@
+//! The page: valid HTML that needs nothing from outside, whatever a study contains.
+
+use conformax_study::{AbsentBenchmark, Results};
+use scraper::{Html, Selector};
+
+use crate::rendered::Rendered;
+use crate::synthetic;
+
+fn page(results: Results) -> Html {
+    let html = Html::parse_document(Rendered::of(results).text("report/index.html"));
+    assert!(html.errors.is_empty(), "{:?}", html.errors);
+    html
+}
+
+fn texts(html: &Html, selector: &str) -> Vec<String> {
+    html.select(&Selector::parse(selector).unwrap()).map(|element| element.text().collect()).collect()
+}
+
+#[test]
+fn parses_and_has_every_figure_table_and_control() {
+    let html = page(synthetic::results());
+    for number in 1..=9 {
+        assert_eq!(texts(&html, &format!("#figure-{number} details table")).len(), 1, "figure {number}");
+    }
+    for id in ["table-1", "table-3", "tuning", "strata", "claims", "provenance"] {
+        assert_eq!(texts(&html, &format!("#{id}")).len(), 1, "{id}");
+    }
+    assert_eq!(texts(&html, "[data-toggle]").len(), 6);
+    assert_eq!(texts(&html, "#benchmark option").len(), 5);
+    assert_eq!(texts(&html, "#alpha[max='9']").len(), 1);
+    assert_eq!(texts(&html, "[data-strata-level]").len(), 4 * 3);
+    assert_eq!(texts(&html, "li.claim").len(), 12);
+}
+
+#[test]
+fn needs_nothing_from_outside() {
+    let html = page(synthetic::results());
+    let links = Selector::parse("[href], [src]").unwrap();
+    for element in html.select(&links) {
+        let value = element.attr("href").or(element.attr("src")).unwrap();
+        assert!(["#", "../", "data:,"].iter().any(|start| value.starts_with(start)), "{value}");
+    }
+    let text = Rendered::shared().text("report/index.html").to_owned();
+    assert!(!text.contains("@import") && !text.contains("url("));
+}
+
+#[test]
+fn points_only_at_files_that_are_written() {
+    let rendered = Rendered::shared();
+    let html = Html::parse_document(rendered.text("report/index.html"));
+    let written: Vec<&str> = rendered.paths().collect();
+    for element in html.select(&Selector::parse("a[href^='../']").unwrap()) {
+        let path = element.attr("href").unwrap().trim_start_matches("../");
+        let is_the_studys = ["results.csv", "results.json", "tables/"].contains(&path);
+        assert!(is_the_studys || written.contains(&path), "{path}");
+    }
+}
+
+#[test]
+fn shows_the_records_means_at_the_first_level() {
+    let rendered = Rendered::shared();
+    let html = Html::parse_document(rendered.text("report/index.html"));
+    let shown = texts(&html, ".glance[data-benchmark='cifar100'] tr[data-procedure='sparsemax'] td span");
+    let records = rendered.records("cifar100", "sparsemax", 0.1);
+    let size = crate::rendered::mean(records.iter().map(|r| r.average_size));
+    assert_eq!(shown[1], format!("{size:.3}"));
+}
+
+#[test]
+fn sentences_name_the_smallest_and_the_largest() {
+    let rendered = Rendered::shared();
+    let html = Html::parse_document(rendered.text("report/index.html"));
+    let said = texts(&html, "[data-found='imagenet5k'] dd").join(" ").replace('\u{a0}', " ");
+    let at = |procedure: &str| {
+        let means = rendered.results.means.iter();
+        let mut here = means.filter(|m| m.benchmark == "imagenet5k" && m.alpha == 0.01);
+        here.find(|m| m.procedure == procedure).unwrap().average_size.mean
+    };
+    let wanted = format!(
+        "at α = 0.01 sets hold {:.2} labels on average with InvProb and {:.2} with sparsemax",
+        at("InvProb"),
+        at("sparsemax")
+    );
+    assert!(said.contains(&wanted), "{said}\nwanted: {wanted}");
+}
+
+#[test]
+fn says_which_benchmark_is_absent_and_what_to_do() {
+    let absent = AbsentBenchmark {
+        name: "imagenet5k".to_owned(),
+        title: "ImageNet-5k".to_owned(),
+        advice: "Point at it with --benchmarks.".to_owned(),
+    };
+    let html = page(Results { absent: vec![absent], ..synthetic::results() });
+    let said = texts(&html, ".absent");
+    assert_eq!(said.len(), 1);
+    assert!(said[0].contains("ImageNet-5k is not in this report.") && said[0].contains("--benchmarks"));
+}
+
+#[test]
+fn holds_for_a_study_that_found_nothing() {
+    let html = page(Results::default());
+    assert!(texts(&html, "h1")[0].contains("sparse activations"));
+}
+
+#[test]
+fn holds_for_one_benchmark_one_procedure_one_level_one_split() {
+    let mut results = synthetic::results();
+    results.benchmarks.truncate(1);
+    results.procedures.truncate(1);
+    results.levels = vec![0.2];
+    results.records.truncate(1);
+    results.records[0].alpha = 0.2;
+    results.records[0].threshold = f64::INFINITY;
+    results.provenance.splits = 1;
+    let results = Results {
+        means: vec![],
+        bands: vec![],
+        tuning: vec![],
+        gamma_on_test: vec![],
+        gamma_on_tuning: vec![],
+        claims: vec![],
+        ..results
+    };
+    let html = page(results);
+    assert_eq!(texts(&html, ".glance tbody tr").len(), 1);
+    assert!(texts(&html, "li.claim").is_empty());
+}
+
+#[test]
+fn a_name_cannot_break_out_of_the_page() {
+    let name = "</script><b>\"&'";
+    let mut results = synthetic::results();
+    results.procedures[0] = name.to_owned();
+    for record in results.records.iter_mut().filter(|record| record.procedure == "InvProb") {
+        record.procedure = name.to_owned();
+    }
+    let html = page(results);
+    assert!(texts(&html, "[data-toggle]").iter().any(|text| text.trim() == name));
+    assert_eq!(html.select(&Selector::parse("script").unwrap()).count(), 2);
+}

@@ -1,0 +1,45 @@
+//! One job over a given number of rows and nothing else, for counting instructions:
+//! `scripts/instructions` runs it under `valgrind --tool=callgrind` with two row counts and takes the difference.
+#![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
+
+use std::hint::black_box;
+
+use conformax::{
+    Alpha, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score, score_labels,
+};
+
+#[path = "common/mod.rs"]
+mod common;
+use common::{Tiled, row_maxima};
+
+fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
+    let logits = Logits::new(&data.logits, data.classes).unwrap().rows(0..rows);
+    match what {
+        "score" => {
+            black_box(score_labels(&score, logits, &data.labels[..rows]).unwrap());
+        }
+        "sets" => {
+            // The threshold comes from a fixed number of rows, so that it costs the same for any `rows`.
+            let few = logits.rows(0..100);
+            let model = Calibration::new(score, few, &data.labels[..100], Masked::Allowed).unwrap();
+            black_box(model.at(Alpha::new(0.1).unwrap()).predict(logits).unwrap());
+        }
+        _ => println!("wanted score or sets"),
+    }
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
+    let [what, score, rows] = &arguments[..] else { return println!("usage: score|sets|max SCORE ROWS") };
+    let rows = rows.parse().unwrap();
+    let data = Tiled::imagenet(5_000);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    pool.install(|| match score.as_str() {
+        "max" => {
+            black_box(row_maxima(&data.logits[..rows * data.classes], data.classes));
+        }
+        "inv_prob" => job(&data, rows, InvProbScore, what),
+        "raps" => job(&data, rows, RapsScore::default(), what),
+        gamma => job(&data, rows, EntmaxScore { gamma: Gamma::new(gamma.parse().unwrap()).unwrap() }, what),
+    });
+}

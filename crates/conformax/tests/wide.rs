@@ -1,0 +1,62 @@
+//! As many classes as a language model has words, and as few as one.
+
+use conformax::{
+    Alpha, Calibrated, CalibrationScores, EntmaxScore, Gamma, InvProbScore, Logits, RapsScore, Row, Score,
+    ScoreSpec,
+};
+
+const CLASSES: usize = 200_000;
+
+/// A few labels lead, the rest trail far behind; coarse, so that ties are common.
+fn wide_row() -> Vec<f32> {
+    let mut row: Vec<f32> = (0..CLASSES).map(|k| ((k * 7919) % 1009) as f32 / 256.0 - 9.0).collect();
+    for (place, lead) in [3, 77_777, 77_778, 199_999].into_iter().enumerate() {
+        row[lead] = 2.0 - place as f32 / 4.0;
+    }
+    row
+}
+
+/// Labels spread over the row, the leaders among them.
+fn some_labels() -> impl Iterator<Item = u32> {
+    (0..CLASSES as u32).step_by(9_973).chain([3, 77_777, 77_778, 199_999])
+}
+
+#[test]
+fn sets_of_200_000_classes_are_the_definition() {
+    let logits = wide_row();
+    let row = Row::new(&logits).unwrap();
+    let mut scores = vec![ScoreSpec::InvProb(InvProbScore), ScoreSpec::Raps(RapsScore::default())];
+    for gamma in [1.0, 1.3, 1.5, 2.0, 3.0] {
+        scores.push(ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(gamma).unwrap() }));
+    }
+    for score in scores {
+        for of in [77_778, 9_973] {
+            let threshold = score.score(row, of);
+            let mut set = Vec::new();
+            score.set_into(row, threshold, &mut set);
+            assert!(set.contains(&of), "{score}: a label on the threshold is in");
+            for label in some_labels() {
+                assert_eq!(set.contains(&label), score.score(row, label) <= threshold, "{score} {label}");
+            }
+        }
+    }
+}
+
+#[test]
+fn probabilities_of_200_000_classes_sum_to_one() {
+    let logits = wide_row();
+    let level = CalibrationScores::new(vec![1e4]).unwrap().level(Alpha::new(0.5).unwrap());
+    let model = Calibrated::new(EntmaxScore::default(), level);
+    let (sets, p) = model.predict_probabilities(Logits::new(&logits, CLASSES).unwrap()).unwrap();
+    assert_eq!(sets.get(0).len(), CLASSES, "so high a threshold lets everybody in");
+    assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-10);
+}
+
+#[test]
+fn one_class_is_always_right() {
+    let logits = [-3.5_f32];
+    let row = Row::new(&logits).unwrap();
+    let mut set = Vec::new();
+    EntmaxScore::default().set_into(row, 0.0, &mut set);
+    assert_eq!(set, [0]);
+}
