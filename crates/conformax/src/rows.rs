@@ -3,7 +3,7 @@
 //! Rows are independent, so any split gives the same bits. Of several faults the one in the first row is
 //! reported, whichever thread met one first.
 
-use crate::kernel::row_maxima;
+use crate::kernel::{row_max, row_maxima};
 use crate::logits::fault_in_row;
 use crate::{Error, Logit, Logits, Result, Row};
 
@@ -49,14 +49,22 @@ pub(crate) fn visit_rows<'a, T: Logit>(
     mut visit: impl FnMut(usize, Row<'a, T>) -> Result<()>,
 ) -> Result<()> {
     let classes = chunk.classes();
-    let block = if classes <= FEW_CLASSES { 4096 / classes } else { 1 };
+    let u = |index: usize| chunk.u().map(|u| u[index]);
+    if classes > FEW_CLASSES {
+        for (index, logits) in chunk.as_slice().chunks_exact(classes).enumerate() {
+            let max = row_max(logits).map_err(|fault| fault_in_row(fault, (first + index) as u64))?;
+            visit(index, Row::trusted(logits, max, u(index)))?;
+        }
+        return Ok(());
+    }
+    let block = 4096 / classes;
     let mut maxima = Vec::with_capacity(block);
     let mut index = 0;
     for data in chunk.as_slice().chunks(block * classes) {
         row_maxima(data, classes, &mut maxima)
             .map_err(|(row, fault)| fault_in_row(fault, (first + index + row) as u64))?;
         for (logits, max) in data.chunks_exact(classes).zip(&maxima) {
-            visit(index, Row::trusted(logits, *max, chunk.u().map(|u| u[index])))?;
+            visit(index, Row::trusted(logits, *max, u(index)))?;
             index += 1;
         }
     }

@@ -96,12 +96,17 @@ fn checked_max<T: Element>(row: &[T]) -> Option<f64> {
             sum[lane] = sum[lane] + logits[lane];
         }
     }
-    let mut best = T::Wide::NEG_INFINITY;
-    let mut total = T::Wide::ZERO;
-    for lane in 0..LANES {
-        best = larger(max[lane], best);
-        total = total + sum[lane];
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            max[lane] = larger(max[lane + width], max[lane]);
+        }
+        for lane in 0..width {
+            sum[lane] = sum[lane] + sum[lane + width];
+        }
+        width /= 2;
     }
+    let (mut best, mut total) = (max[0], sum[0]);
     for logit in rest {
         best = larger(logit.widen(), best);
         total = total + logit.widen();
