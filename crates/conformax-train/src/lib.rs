@@ -1,0 +1,3 @@
+//! Classifiers of the paper: from raw data to weights and logits.
+
+pub mod data;
