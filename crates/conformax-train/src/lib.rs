@@ -1,3 +1,3 @@
-//! Classifiers of the paper: from raw data to weights and logits.
+//! The paper's classifiers in Burn: from raw data to weights, and to logits that the rest of conformax takes.
 
 pub mod data;
