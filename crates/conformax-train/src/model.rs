@@ -1,0 +1,6 @@
+//! The paper's classifiers.
+
+mod attention;
+pub mod bert;
+mod encoder;
+pub mod vit;
