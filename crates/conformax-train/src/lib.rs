@@ -2,5 +2,6 @@
 #![recursion_limit = "256"]
 
 pub mod checkpoint;
+pub mod data;
 pub mod loss;
 pub mod model;
