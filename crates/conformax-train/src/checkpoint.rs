@@ -31,6 +31,7 @@ impl BertConfig {
         let path = folder.join(CONFIG);
         let config: Self = config::read(&path, Architecture::Bert)?;
         config::check_sizes(&path, &config.sizes())?;
+        config::check_rates(&path, &config.rates())?;
         config::check_division(
             &path,
             ("hidden_size", config.hidden_size),
@@ -46,6 +47,7 @@ impl VitConfig {
         let path = folder.join(CONFIG);
         let config: Self = config::read(&path, Architecture::Vit)?;
         config::check_sizes(&path, &config.sizes())?;
+        config::check_rates(&path, &config.rates())?;
         config::check_division(
             &path,
             ("hidden_size", config.hidden_size),

@@ -44,6 +44,16 @@ pub(super) fn check_sizes(path: &Path, sizes: &[(&str, usize)]) -> Result<(), Er
     }
 }
 
+/// A rate drops some and keeps some.
+pub(super) fn check_rates(path: &Path, rates: &[(&str, f64)]) -> Result<(), Error> {
+    match rates.iter().find(|(_, rate)| !(0.0..1.0).contains(rate)) {
+        Some((name, rate)) => {
+            Err(problem(path, format!("{name} is {rate}, wanted 0 or more and less than 1")))
+        }
+        None => Ok(()),
+    }
+}
+
 /// `whole` must be a multiple of `part`, which is not 0.
 pub(super) fn check_division(path: &Path, whole: (&str, usize), part: (&str, usize)) -> Result<(), Error> {
     if whole.1.is_multiple_of(part.1) {

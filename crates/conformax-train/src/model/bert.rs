@@ -94,6 +94,14 @@ impl BertConfig {
         ]
     }
 
+    pub(crate) fn rates(&self) -> [(&'static str, f64); 3] {
+        [
+            ("hidden_dropout_prob", self.hidden_dropout_prob),
+            ("attention_probs_dropout_prob", self.attention_probs_dropout_prob),
+            ("classifier_dropout", self.classifier_dropout.unwrap_or(0.0)),
+        ]
+    }
+
     fn layer(&self) -> LayerConfig {
         LayerConfig {
             hidden: self.hidden_size,

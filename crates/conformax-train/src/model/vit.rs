@@ -95,6 +95,13 @@ impl VitConfig {
         ]
     }
 
+    pub(crate) fn rates(&self) -> [(&'static str, f64); 2] {
+        [
+            ("hidden_dropout_prob", self.hidden_dropout_prob),
+            ("attention_probs_dropout_prob", self.attention_probs_dropout_prob),
+        ]
+    }
+
     fn layer(&self) -> LayerConfig {
         LayerConfig {
             hidden: self.hidden_size,
