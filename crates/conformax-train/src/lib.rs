@@ -13,13 +13,13 @@
 //! - `tch`: LibTorch beside the portable CPU backend, for a GPU. Needs `LIBTORCH` at build time.
 #![recursion_limit = "256"]
 
+pub mod checkpoint;
 pub mod data;
 pub mod loss;
 pub mod model;
 
 mod backend;
 mod card;
-mod checkpoint;
 mod config;
 mod curve;
 mod error;

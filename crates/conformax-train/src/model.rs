@@ -1,5 +1,6 @@
 //! `Classifier`: any of the paper's models behind one `forward`, and the `Input` they take.
 
+mod attention;
 pub mod bert;
 pub mod cnn;
 mod encoder;

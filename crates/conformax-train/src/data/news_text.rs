@@ -64,7 +64,8 @@ fn without_quotes(text: &str) -> String {
 fn is_quote(line: &str) -> bool {
     const ANYWHERE: [&str; 5] = ["writes in", "writes:", "wrote:", "says:", "said:"];
     const AT_START: [&str; 4] = ["In article", "Quoted from", "|", ">"];
-    AT_START.iter().any(|start| line.starts_with(start)) || ANYWHERE.iter().any(|phrase| line.contains(phrase))
+    AT_START.iter().any(|start| line.starts_with(start))
+        || ANYWHERE.iter().any(|phrase| line.contains(phrase))
 }
 
 /// Whitespace as Python's `strip` has it: Unicode's, and the four separators of ASCII.
