@@ -44,7 +44,13 @@ pub(crate) struct Affine {
 
 impl Placement {
     /// Writes one channel into `out`, of the same size, with `affine` applied; the border is black before that.
-    pub(crate) fn write<T: Copy + Into<f32>>(self, plane: &[T], width: usize, affine: Affine, out: &mut [f32]) {
+    pub(crate) fn write<T: Copy + Into<f32>>(
+        self,
+        plane: &[T],
+        width: usize,
+        affine: Affine,
+        out: &mut [f32],
+    ) {
         let height = (plane.len() / width) as isize;
         // Columns of the output that show the input; the others are border.
         let from = (-self.right).clamp(0, width as isize) as usize;

@@ -76,7 +76,8 @@ impl Iterator for Batches {
             }
             Err(_) => {
                 let thread = self.workers.swap_remove(worker).thread;
-                let panic = thread.join().expect_err("a worker leaves early only after an error or by a panic");
+                let panic =
+                    thread.join().expect_err("a worker leaves early only after an error or by a panic");
                 self.stop();
                 resume_unwind(panic)
             }

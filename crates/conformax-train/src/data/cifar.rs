@@ -147,7 +147,11 @@ mod tests {
         write("data_batch_1.bin", &[]);
         assert!(message().ends_with("data_batch_1.bin: holds no images"), "{}", message());
         write("data_batch_1.bin", &[record(&[3], 0), record(&[10], 0)].concat());
-        assert!(message().ends_with("data_batch_1.bin: record 1: label 10 is outside 0..10"), "{}", message());
+        assert!(
+            message().ends_with("data_batch_1.bin: record 1: label 10 is outside 0..10"),
+            "{}",
+            message()
+        );
         write("data_batch_1.bin", &record(&[3], 0));
         write("data_batch_3.bin", &record(&[3], 0));
         assert!(message().contains("data_batch_2.bin: "), "a gap: {}", message());

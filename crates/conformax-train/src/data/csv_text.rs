@@ -14,7 +14,8 @@ pub(crate) fn read(files: [Option<&Path>; 3], text: &str, label: &str) -> Result
     for (file, count) in files.into_iter().zip(&mut counts) {
         let Some(path) = file else { continue };
         let table = Table::read(path, text, label)?;
-        let known = names.get_or_insert_with(|| class_names::from_labels(table.labels.iter().map(String::as_str)));
+        let known =
+            names.get_or_insert_with(|| class_names::from_labels(table.labels.iter().map(String::as_str)));
         *count = table.texts.len();
         for (record, label) in table.labels.into_iter().enumerate() {
             let place = known.iter().position(|name| *name == label);
@@ -70,9 +71,10 @@ fn fault(path: &Path, record: Option<usize>, error: csv::Error) -> Error {
     let problem = match error.into_kind() {
         ErrorKind::Io(error) => Problem::Io(error),
         ErrorKind::Utf8 { .. } => Problem::NotUtf8,
-        ErrorKind::UnequalLengths { expected_len, len, .. } => {
-            Problem::Damaged { format: "a table", what: format!("{len} cells, the header has {expected_len}") }
-        }
+        ErrorKind::UnequalLengths { expected_len, len, .. } => Problem::Damaged {
+            format: "a table",
+            what: format!("{len} cells, the header has {expected_len}"),
+        },
         other => Problem::Damaged { format: "a table", what: format!("{other:?}") },
     };
     match record {
@@ -124,7 +126,8 @@ mod tests {
     #[test]
     fn a_class_only_the_test_file_has_is_refused() {
         let (train, test) = (written(b"text,label\nx,a\n"), written(b"text,label\ny,a\nz,b\n"));
-        let error = read([Some(train.path()), None, Some(test.path())], "text", "label").unwrap_err().to_string();
+        let error =
+            read([Some(train.path()), None, Some(test.path())], "text", "label").unwrap_err().to_string();
         assert!(error.ends_with(": record 1: class `b` does not occur in the training part"), "{error}");
     }
 }

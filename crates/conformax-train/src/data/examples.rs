@@ -48,7 +48,9 @@ impl Dataset {
             (Inputs::Images(images), Preparation::Images(transform)) => {
                 Prepared::Images(PreparedImages::new(images, transform.clone())?)
             }
-            (Inputs::Texts(texts), Preparation::Texts(tokenizing)) => Prepared::Tokens(tokenizing.encode(&texts)?),
+            (Inputs::Texts(texts), Preparation::Texts(tokenizing)) => {
+                Prepared::Tokens(tokenizing.encode(&texts)?)
+            }
             (Inputs::Images(_), Preparation::Texts(_)) => {
                 return Err(Error::Options("the data are images, and the model takes texts".to_owned()));
             }

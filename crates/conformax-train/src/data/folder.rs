@@ -90,7 +90,8 @@ mod tests {
         let names = folders.names();
         assert_eq!(names, ["a", "b"]);
         let rows = folders.labelled(&names).unwrap();
-        let short: Vec<_> = rows.iter().map(|(path, label)| (path.strip_prefix(&root).unwrap(), *label)).collect();
+        let short: Vec<_> =
+            rows.iter().map(|(path, label)| (path.strip_prefix(&root).unwrap(), *label)).collect();
         assert_eq!(short, [(Path::new("a/x"), 0), (Path::new("b/10"), 1), (Path::new("b/2"), 1)]);
     }
 

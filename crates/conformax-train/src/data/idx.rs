@@ -43,7 +43,9 @@ struct Files {
 impl Files {
     /// The two files of a part, or nothing where there are no images of it.
     fn find(folder: &Path, part: &str) -> Result<Option<Self>> {
-        let Some(images) = existing(folder, &format!("{part}-images"), "idx3-ubyte")? else { return Ok(None) };
+        let Some(images) = existing(folder, &format!("{part}-images"), "idx3-ubyte")? else {
+            return Ok(None);
+        };
         let Some(labels) = existing(folder, &format!("{part}-labels"), "idx1-ubyte")? else {
             return Err(Error::new(images, Problem::Missing("labels: their file is not beside it")));
         };
@@ -66,7 +68,8 @@ impl Files {
             let (wanted, found) = (format!("{wanted_height}×{wanted_width}"), format!("{height}×{width}"));
             return Err(Error::new(&self.images, Problem::SizesDiffer { wanted, found }));
         }
-        let label = |(row, byte): (usize, &u8)| class_names::check(&self.labels, row, u32::from(*byte), classes);
+        let label =
+            |(row, byte): (usize, &u8)| class_names::check(&self.labels, row, u32::from(*byte), classes);
         let labels = bytes.iter().enumerate().map(label).collect::<Result<_>>()?;
         Ok((Pixels::new(pixels, shape), labels))
     }
@@ -111,7 +114,9 @@ fn decode<const N: usize>(path: &Path, mut file: impl Read) -> Result<([usize; N
     let wanted = wanted.ok_or_else(|| Error::damaged(path, FORMAT, "its dimensions overflow"))?;
     // Grows with what is there: the header's word is not taken for the size of an allocation.
     let mut bytes = Vec::new();
-    file.take(wanted.saturating_add(1)).read_to_end(&mut bytes).map_err(|error| Error::damaged(path, FORMAT, error))?;
+    file.take(wanted.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error::damaged(path, FORMAT, error))?;
     if bytes.len() as u64 != wanted {
         return Err(Error::new(path, Problem::Length { wanted, found: bytes.len() as u64 }));
     }
@@ -165,10 +170,18 @@ mod tests {
             assert!(message().contains(wanted), "{} is not {wanted}", message());
         };
         let (good, good_labels) = (idx(&[1, 1, 2], &[1, 2]), idx(&[1], &[0]));
-        refuses(&good_labels, &good_labels, "idx3-ubyte: damaged or not an idx file: starts with [0, 0, 8, 1]");
+        refuses(
+            &good_labels,
+            &good_labels,
+            "idx3-ubyte: damaged or not an idx file: starts with [0, 0, 8, 1]",
+        );
         refuses(&good[..6], &good_labels, "idx3-ubyte: damaged or not an idx file: failed to fill");
         refuses(&good[..17], &good_labels, "idx3-ubyte: needs 2 bytes, but 1 are there");
-        refuses(&[good.clone(), vec![0]].concat(), &good_labels, "idx3-ubyte: needs 2 bytes, but 3 are there");
+        refuses(
+            &[good.clone(), vec![0]].concat(),
+            &good_labels,
+            "idx3-ubyte: needs 2 bytes, but 3 are there",
+        );
         refuses(&idx(&[u32::MAX; 3], &[1]), &good_labels, "its dimensions overflow");
         refuses(&idx(&[u32::MAX, u32::MAX, 1], &[1]), &good_labels, "bytes, but 1 are there");
         refuses(&good, &idx(&[2], &[0, 1]), "idx1-ubyte: 2 labels for 1 images");

@@ -55,12 +55,14 @@ impl ImageTransform {
     /// Refuses sizes that make no image.
     pub(crate) fn check(&self) -> Result<()> {
         match self.resize {
-            Resize::To { height: 0, .. } | Resize::To { width: 0, .. } | Resize::ShortSide { crop: 0, .. } => {
+            Resize::To { height: 0, .. }
+            | Resize::To { width: 0, .. }
+            | Resize::ShortSide { crop: 0, .. } => {
                 Err(Error::Options("images must be resized to at least one pixel".to_owned()))
             }
-            Resize::ShortSide { size, crop } if crop > size => {
-                Err(Error::Options(format!("a crop of {crop} pixels does not fit into a short side of {size}")))
-            }
+            Resize::ShortSide { size, crop } if crop > size => Err(Error::Options(format!(
+                "a crop of {crop} pixels does not fit into a short side of {size}"
+            ))),
             Resize::Keep | Resize::To { .. } | Resize::ShortSide { .. } => Ok(()),
         }
     }
@@ -135,7 +137,9 @@ fn per_channel(name: &str, values: &[f32], channels: usize, default: f32) -> Res
     }
     if values.len() != channels {
         let found = values.len();
-        return Err(Error::Options(format!("{name} has {found} numbers, the images have {channels} channels")));
+        return Err(Error::Options(format!(
+            "{name} has {found} numbers, the images have {channels} channels"
+        )));
     }
     match values.iter().find(|value| !value.is_finite()) {
         Some(bad) => Err(Error::Options(format!("{name} must be finite, got {bad}"))),

@@ -58,9 +58,7 @@ impl Images {
     /// The image of a row, decoded if need be.
     pub(crate) fn get(&self, row: usize) -> Result<Image<'_>> {
         match self {
-            Self::Memory(pixels) => {
-                Ok(Image { shape: pixels.shape, planes: Cow::Borrowed(pixels.row(row)) })
-            }
+            Self::Memory(pixels) => Ok(Image { shape: pixels.shape, planes: Cow::Borrowed(pixels.row(row)) }),
             Self::Files(paths) => decode(&paths[row]),
         }
     }

@@ -47,7 +47,10 @@ impl Axis {
 /// Planes of bytes, resampled to `vertical` × `horizontal` pixels; values stay between 0 and 255.
 pub(crate) fn resample(planes: &[u8], vertical: &Axis, horizontal: &Axis) -> Vec<f32> {
     let plane = vertical.input * horizontal.input;
-    planes.chunks_exact(plane).flat_map(|plane| resample_rows(&resample_columns(plane, horizontal), vertical)).collect()
+    planes
+        .chunks_exact(plane)
+        .flat_map(|plane| resample_rows(&resample_columns(plane, horizontal), vertical))
+        .collect()
 }
 
 fn resample_columns(plane: &[u8], axis: &Axis) -> Vec<f32> {
@@ -107,7 +110,7 @@ mod tests {
             pixels: Vec<u8>,
             resized: Vec<f32>,
         }
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/resize/bilinear.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/training-data/resize.json");
         let cases: Vec<Case> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert!(cases.len() >= 6, "{} cases", cases.len());
         for case in cases {
@@ -115,7 +118,12 @@ mod tests {
             assert_eq!(ours.len(), case.resized.len());
             for (ours, theirs) in ours.iter().zip(&case.resized) {
                 // Of 255, in single precision.
-                assert!((ours - theirs).abs() < 1e-3, "{ours} and {theirs}, {:?} → {:?}", case.input, case.output);
+                assert!(
+                    (ours - theirs).abs() < 1e-3,
+                    "{ours} and {theirs}, {:?} → {:?}",
+                    case.input,
+                    case.output
+                );
             }
         }
     }
