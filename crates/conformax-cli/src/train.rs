@@ -40,8 +40,7 @@ pub(crate) fn run(args: &TrainArgs, console: &mut Console<'_>) -> Result<(), Fai
     let mut watch = Watch { bar: ProgressBar::hidden(), resumed, epochs: config.training.epochs, console };
     let outcome = train(&config, paths_from, &folder, args.device, &mut watch)?;
     watch.bar.finish_and_clear();
-    let made = if outcome.card.test_accuracy.is_some() { "test.npz" } else { "model.safetensors" };
-    writeln!(console.out(), "{}", folder.file(made).display())?;
+    writeln!(console.out(), "{}", folder.file("test.npz").display())?;
     console.note(summary(&outcome.card))
 }
 
@@ -93,10 +92,9 @@ impl Observer for Watch<'_, '_> {
 }
 
 fn summary(card: &Card) -> String {
-    let accuracy = match card.test_accuracy {
-        Some(accuracy) => format!("test accuracy {accuracy:.4} over {} rows", card.rows.test),
-        None => "no test rows".to_owned(),
-    };
+    let (accuracy, rows) = (card.test_accuracy, card.rows.test);
     let (epoch, speed) = (card.best.epoch, card.steps_per_second);
-    format!("{accuracy} with the weights of epoch {epoch}; {speed:.1} steps a second")
+    format!(
+        "test accuracy {accuracy:.4} over {rows} rows with the weights of epoch {epoch}; {speed:.1} steps a second"
+    )
 }

@@ -109,7 +109,7 @@ fn says_what_is_wrong_before_any_work() {
         ("name = \"cnn\"", "name = \"rnn\"", "unknown variant `rnn`"),
         ("[4, 4]", "[4, 4, 4, 4, 4]", "need images of 32×32 or more, got 16×16"),
         ("path = \".\"", "path = \"nowhere\"", "nowhere"),
-        ("validation = 0.2", "validation = 0.0", "split"),
+        ("validation = 0.2", "validation = 0.0", "must lie strictly between 0 and 1, got 0"),
     ];
     for (from, to, wanted) in cases {
         assert!(text.contains(from), "{from}");

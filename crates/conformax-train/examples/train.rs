@@ -34,6 +34,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     let config = Config::read(file)?;
     let (folder, _) = RunFolder::open(Path::new(folder), &config)?;
     let card = train(&config, file.parent().unwrap_or(Path::new(".")), &folder, device, &mut Lines)?.card;
-    say(format_args!("test accuracy {:?}, {:.2} steps a second", card.test_accuracy, card.steps_per_second));
+    say(format_args!("test accuracy {}, {:.2} steps a second", card.test_accuracy, card.steps_per_second));
     Ok(())
 }

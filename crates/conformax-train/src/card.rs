@@ -19,8 +19,8 @@ pub struct Card {
     pub class_names: Vec<String>,
     /// Rows that trained, validated and tested.
     pub rows: Rows,
-    /// Share of test rows that the best weights have right; `None` without test rows.
-    pub test_accuracy: Option<f64>,
+    /// Share of test rows that the best weights have right.
+    pub test_accuracy: f64,
     /// The epoch whose weights were kept.
     pub best: Best,
     /// Why it ended.
@@ -54,12 +54,11 @@ impl Card {
 
     /// As `card.md`.
     pub(crate) fn markdown(&self) -> String {
-        let share = |share: Option<f64>| share.map_or("none".to_owned(), |share| format!("{share:.4}"));
         let number = |number: Option<f64>| number.map_or("none".to_owned(), |number| format!("{number:.4}"));
         let Rows { train, validation, test } = self.rows;
         let config = toml::to_string(&self.config).expect("a config is made of tables, numbers and text");
         format!(
-            "# Test accuracy {accuracy}\n\n\
+            "# Test accuracy {accuracy:.4}\n\n\
              | | |\n|---|---|\n\
              | rows | {train} training, {validation} validation, {test} test |\n\
              | classes | {classes} |\n\
@@ -70,11 +69,11 @@ impl Card {
              | made by | conformax {version} |\n\n\
              ![loss and accuracy by epoch](curve.svg)\n\n\
              ```toml\n{config}```\n",
-            accuracy = share(self.test_accuracy),
+            accuracy = self.test_accuracy,
             classes = self.class_names.len(),
             epoch = self.best.epoch,
             loss = number(self.best.validation_loss),
-            validated = share(self.best.validation_accuracy),
+            validated = number(self.best.validation_accuracy),
             ending = self.ending,
             steps = self.steps,
             speed = self.steps_per_second,

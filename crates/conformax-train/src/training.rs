@@ -53,7 +53,7 @@ pub struct Outcome {
 /// let config = Config::read(file)?;
 /// let (folder, _) = RunFolder::open(Path::new("run"), &config)?;
 /// let outcome = train(&config, Path::new("configs"), &folder, Device::Cpu, &mut Unobserved)?;
-/// println!("test accuracy {:?}", outcome.card.test_accuracy);
+/// println!("test accuracy {}", outcome.card.test_accuracy);
 /// # Ok::<(), conformax_train::Error>(())
 /// ```
 pub fn train(
@@ -108,16 +108,10 @@ fn train_on<B: AutodiffBackend>(
     training.run(observer)?;
     let (mut model, progress) = (training.model.valid(), training.progress);
     weights::load(&mut model, folder)?;
-    let test_accuracy = match examples.parts.test.len() {
-        0 => None,
-        rows => {
-            let plan = Plan::evaluation(examples.clone(), Part::Test, config.training.batch_size)?;
-            let names = &examples.class_names;
-            let correct = export(&model, plan, names, &folder.file("test.npz"), device)?;
-            Some(correct as f64 / rows as f64)
-        }
-    };
-    let card = card(config, name, &examples, progress, test_accuracy, folder)?;
+    let plan = Plan::evaluation(examples.clone(), Part::Test, config.training.batch_size)?;
+    let rows = plan.rows() as f64;
+    let correct = export(&model, plan, &examples.class_names, &folder.file("test.npz"), device)?;
+    let card = card(config, name, &examples, progress, correct as f64 / rows, folder)?;
     folder.write("card.md", card.markdown().as_bytes())?;
     folder.write("card.json", &card.json())?;
     Ok(Outcome { card })
@@ -128,7 +122,7 @@ fn card(
     device: Device,
     examples: &Examples,
     progress: Progress,
-    test_accuracy: Option<f64>,
+    test_accuracy: f64,
     folder: &RunFolder,
 ) -> Result<Card> {
     let unfinished = || folder.damaged("progress.json", "says that the run ended and not how");
