@@ -61,7 +61,7 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
     ) -> Result<Self> {
         let training = &config.training;
         let plan =
-            Plan::training(examples.clone(), training.batch_size, config.augment.clone(), config.seed)?;
+            Plan::training(examples.clone(), training.batch_size, config.augment, config.seed)?;
         let validation = match examples.parts.validation.is_empty() {
             true => None,
             false => Some(Plan::evaluation(examples.clone(), Part::Validation, training.batch_size)?),
