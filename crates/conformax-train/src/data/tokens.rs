@@ -48,7 +48,7 @@ impl Tokenizing {
         tokenizer.with_padding(None);
         self.truncate(&mut tokenizer)?;
         let encode =
-            |text: &String| tokenizer.encode(text.as_str(), true).map(|encoding| Document::of(&encoding));
+            |text: &String| tokenizer.encode_fast(text.as_str(), true).map(|encoding| Document::of(&encoding));
         let documents = texts.par_iter().map(encode).collect::<std::result::Result<_, _>>();
         Ok(Tokens {
             documents: documents.map_err(|error| damaged(path, error))?,
