@@ -82,7 +82,9 @@ impl Observer for Watch<'_, '_> {
             _ => String::new(),
         };
         let epochs = self.epochs;
-        self.note(format!("epoch {epoch}/{epochs}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}"));
+        self.note(format!(
+            "epoch {epoch}/{epochs}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}"
+        ));
     }
 
     fn stop(&mut self) -> bool {

@@ -227,10 +227,20 @@ impl Config {
 fn check_cnn(cnn: &CnnConfig) -> Result<()> {
     let channels = &cnn.channels;
     let sound = !channels.is_empty() && channels.iter().all(|channels| *channels > 0);
-    demand(sound, "model.channels", "must name at least one stage of at least one channel", format!("{channels:?}"))?;
+    demand(
+        sound,
+        "model.channels",
+        "must name at least one stage of at least one channel",
+        format!("{channels:?}"),
+    )?;
     demand(channels.len() <= 8, "model.channels", "must name at most 8 stages", channels.len())?;
     demand(cnn.hidden >= 1, "model.hidden", "must be at least 1", cnn.hidden)?;
-    demand((0.0..1.0).contains(&cnn.dropout), "model.dropout", "must be a share from 0 to below 1", cnn.dropout)
+    demand(
+        (0.0..1.0).contains(&cnn.dropout),
+        "model.dropout",
+        "must be a share from 0 to below 1",
+        cnn.dropout,
+    )
 }
 
 fn demand(holds: bool, key: &'static str, wanted: &str, got: impl std::fmt::Display) -> Result<()> {

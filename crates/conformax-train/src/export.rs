@@ -20,7 +20,8 @@ pub(crate) fn export<B: Backend>(
     device: &B::Device,
 ) -> Result<u64> {
     let classes = class_names.len();
-    let names = ClassNames::new(class_names.to_vec()).map_err(|problem| conformax_io::Error::new(path, problem))?;
+    let names =
+        ClassNames::new(class_names.to_vec()).map_err(|problem| conformax_io::Error::new(path, problem))?;
     let shape = ArrayShape { rows: plan.rows() as u64, classes, dtype: Dtype::F32 };
     let mut writer = NpzWriter::create(path, Overwrite::Replace, shape, Some(names))?;
     let (mut row, mut correct) = (0, 0);

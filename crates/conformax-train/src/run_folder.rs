@@ -113,7 +113,9 @@ fn table(config: &Config) -> toml::Table {
 fn saved(mut table: toml::Table) -> String {
     table.insert(VERSION.to_owned(), env!("CARGO_PKG_VERSION").into());
     let text = toml::to_string(&table).expect("a config is made of tables, numbers and text");
-    format!("# The config of this run; relative paths start at the folder of the file that it was read from.\n{text}")
+    format!(
+        "# The config of this run; relative paths start at the folder of the file that it was read from.\n{text}"
+    )
 }
 
 /// The first key at which two tables differ, with both values.
@@ -128,7 +130,9 @@ fn difference(prefix: &str, found: &toml::Table, wanted: &toml::Table) -> Option
                 difference(&format!("{prefix}{key}."), found, wanted)
             }
             (found, wanted) if found == wanted => None,
-            (found, wanted) => Some(format!("{prefix}{key} is {} there and {} here", shown(found), shown(wanted))),
+            (found, wanted) => {
+                Some(format!("{prefix}{key} is {} there and {} here", shown(found), shown(wanted)))
+            }
         }
     })
 }

@@ -80,7 +80,9 @@ fn train_on_gpu(
     let found = tch::Cuda::device_count().max(0) as usize;
     if number >= found {
         let hint = "is libtorch_cuda loaded? see docs/training.md";
-        return Err(Error::Device(format!("there is no device cuda:{number}; LibTorch finds {found} GPUs; {hint}")));
+        return Err(Error::Device(format!(
+            "there is no device cuda:{number}; LibTorch finds {found} GPUs; {hint}"
+        )));
     }
     let device = burn_tch::LibTorchDevice::Cuda(number);
     train_on::<crate::backend::Cuda>(config, paths_from, folder, Device::Cuda(number), &device, observer)

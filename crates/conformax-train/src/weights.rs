@@ -21,7 +21,8 @@ pub(crate) fn save<B: Backend>(model: &Classifier<B>, folder: &RunFolder) -> Res
 
 /// Replaces all weights of `model` by those in the folder.
 pub(crate) fn load<B: Backend>(model: &mut Classifier<B>, folder: &RunFolder) -> Result<(), Error> {
-    let bytes = folder.read(FILE)?.ok_or_else(|| folder.damaged(FILE, "is missing, though the run has weights"))?;
+    let bytes =
+        folder.read(FILE)?.ok_or_else(|| folder.damaged(FILE, "is missing, though the run has weights"))?;
     let mut store = SafetensorsStore::from_bytes(Some(bytes)).with_from_adapter(PyTorchToBurnAdapter);
     load_from(model, &mut store).map_err(|error| folder.damaged(FILE, error))
 }

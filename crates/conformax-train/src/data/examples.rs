@@ -76,7 +76,7 @@ impl Examples {
         }
     }
 
-    /// Number of tokens the tokenizer knows; nothing for images. A model must have an embedding for each.
+    /// Number of tokens the tokenizer may give; nothing for images. A model must have an embedding for each.
     pub fn vocabulary(&self) -> Option<usize> {
         match &self.prepared {
             Prepared::Images(_) => None,

@@ -1,7 +1,7 @@
 //! The text of a newsgroup post without what gives its group away: header, signature and quotes.
 //!
 //! The rules are scikit-learn's (`fetch_20newsgroups(remove=…)`), so that accuracies can be compared;
-//! `fixtures/newsgroups` holds posts and what scikit-learn makes of them.
+//! `fixtures/training-data` holds posts and what scikit-learn makes of them.
 
 use serde::{Deserialize, Serialize};
 
@@ -87,9 +87,9 @@ mod tests {
             quotes: String,
             all: String,
         }
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/newsgroups/stripped.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/training-data/newsgroups.json");
         let cases: Vec<Case> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        assert!(cases.len() >= 40, "{} cases", cases.len());
+        assert!(cases.len() >= 200, "{} cases", cases.len());
         for Case { text, header, footer, quotes, all } in cases {
             assert_eq!(without_header(&text), header, "header of {text:?}");
             assert_eq!(without_footer(&text), footer, "footer of {text:?}");

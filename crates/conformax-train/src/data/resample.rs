@@ -110,7 +110,7 @@ mod tests {
             pixels: Vec<u8>,
             resized: Vec<f32>,
         }
-        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/resize/bilinear.json");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/training-data/resize.json");
         let cases: Vec<Case> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         assert!(cases.len() >= 6, "{} cases", cases.len());
         for case in cases {

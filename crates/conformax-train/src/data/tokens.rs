@@ -53,7 +53,7 @@ impl Tokenizing {
         Ok(Tokens {
             documents: documents.map_err(|error| damaged(path, error))?,
             max_length: self.max_length,
-            vocabulary: tokenizer.get_vocab_size(true),
+            vocabulary: vocabulary(&tokenizer),
             padding,
         })
     }
@@ -85,6 +85,11 @@ fn padding_id(path: &Path, tokenizer: &Tokenizer) -> Result<u32> {
     id.ok_or_else(|| Error::new(path, Problem::Missing("token `[PAD]`")))
 }
 
+/// One more than the largest number of a token; a vocabulary may have gaps.
+fn vocabulary(tokenizer: &Tokenizer) -> usize {
+    tokenizer.get_vocab(true).into_values().max().map_or(0, |last| last as usize + 1)
+}
+
 fn damaged(path: &Path, error: tokenizers::Error) -> Error {
     Error::damaged(path, "a tokenizer file", error)
 }
@@ -109,4 +114,65 @@ fn append_filled(out: &mut Vec<i64>, values: impl Iterator<Item = i64>, length: 
     let end = out.len() + length;
     out.extend(values);
     out.resize(end, filling);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fixture(name: &str) -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/training-data").join(name)
+    }
+
+    fn tokenizing(max_length: usize) -> Tokenizing {
+        Tokenizing { tokenizer: fixture("tokenizer.json"), max_length }
+    }
+
+    #[test]
+    fn does_what_transformers_does() {
+        #[derive(Deserialize)]
+        struct Expected {
+            texts: Vec<String>,
+            ids: Vec<Vec<i64>>,
+            mask: Vec<Vec<i64>>,
+            types: Vec<Vec<i64>>,
+        }
+        let json = std::fs::read_to_string(fixture("tokens.json")).unwrap();
+        let expected: Expected = serde_json::from_str(&json).unwrap();
+        let tokens = tokenizing(8).encode(&expected.texts).unwrap();
+        assert_eq!(tokens.vocabulary, 27);
+        for row in 0..expected.texts.len() {
+            let (mut ids, mut mask, mut types) = (Vec::new(), Vec::new(), Vec::new());
+            tokens.append(row, &mut ids, &mut mask, &mut types);
+            let text = &expected.texts[row];
+            assert_eq!(
+                (&ids, &mask, &types),
+                (&expected.ids[row], &expected.mask[row], &expected.types[row]),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn refuses_what_is_no_tokenizer_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("tokenizer.json");
+        let message = || {
+            let tokenizing = Tokenizing { tokenizer: path.clone(), max_length: 8 };
+            tokenizing.encode(&[]).unwrap_err().to_string()
+        };
+        assert!(message().contains("tokenizer.json: No such file"), "{}", message());
+        std::fs::write(&path, "{}").unwrap();
+        assert!(message().contains("tokenizer.json: damaged or not a tokenizer file: "), "{}", message());
+        let without = std::fs::read_to_string(fixture("tokenizer.json")).unwrap().replace("[PAD]", "[FILL]");
+        std::fs::write(&path, without).unwrap();
+        assert!(message().ends_with("tokenizer.json: holds no token `[PAD]`"), "{}", message());
+    }
+
+    #[test]
+    fn refuses_a_length_without_room() {
+        let message = tokenizing(2).encode(&[]).unwrap_err().to_string();
+        assert_eq!(message, "2 tokens leave no room beside the 2 special ones");
+        assert!(tokenizing(3).encode(&[]).is_ok());
+    }
 }

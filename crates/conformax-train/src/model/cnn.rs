@@ -4,9 +4,9 @@
 //! and the class scores follow.
 
 use burn::module::Module;
+use burn::tensor::Tensor;
 use burn::tensor::activation::relu;
 use burn::tensor::backend::Backend;
-use burn::tensor::Tensor;
 use burn_nn::conv::{Conv2d, Conv2dConfig};
 use burn_nn::pool::{MaxPool2d, MaxPool2dConfig};
 use burn_nn::{BatchNorm, BatchNormConfig, Dropout, DropoutConfig, Linear, LinearConfig, PaddingConfig2d};

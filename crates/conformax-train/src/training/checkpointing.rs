@@ -48,7 +48,8 @@ pub(super) fn load<B: AutodiffBackend>(
     device: &B::Device,
 ) -> Result<(Classifier<B>, Moments<B>)> {
     let name = progress.checkpoint.as_str();
-    let bytes = folder.read(name)?.ok_or_else(|| folder.damaged(name, "is missing, and progress.json names it"))?;
+    let bytes =
+        folder.read(name)?.ok_or_else(|| folder.damaged(name, "is missing, and progress.json names it"))?;
     let (weights, record) = Recorder::<B>::load(&Records::default(), bytes, device)
         .map_err(|error| folder.damaged(name, error))?;
     Ok((model.load_record(weights), moments.load_record(record)))

@@ -60,7 +60,8 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
         device: &'a B::Device,
     ) -> Result<Self> {
         let training = &config.training;
-        let plan = Plan::training(examples.clone(), training.batch_size, config.augment.clone(), config.seed)?;
+        let plan =
+            Plan::training(examples.clone(), training.batch_size, config.augment.clone(), config.seed)?;
         let validation = match examples.parts.validation.is_empty() {
             true => None,
             false => Some(Plan::evaluation(examples.clone(), Part::Validation, training.batch_size)?),
@@ -75,7 +76,18 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
         }
         let model = setting_up::freeze(model, &config.model);
         let schedule = config.schedule(plan.steps_per_epoch() * training.epochs);
-        Ok(Self { model, progress, config, folder, device, moments, plan, validation, schedule, unread: Vec::new() })
+        Ok(Self {
+            model,
+            progress,
+            config,
+            folder,
+            device,
+            moments,
+            plan,
+            validation,
+            schedule,
+            unread: Vec::new(),
+        })
     }
 
     /// Every step that is left.
@@ -141,7 +153,8 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
         }
         let first = self.progress.step - self.unread.len() as u64;
         let rows: Vec<u64> = self.unread.iter().map(|measured| measured.rows).collect();
-        let (losses, correct) = self.unread.drain(..).map(|measured| (measured.loss, measured.correct)).unzip();
+        let (losses, correct) =
+            self.unread.drain(..).map(|measured| (measured.loss, measured.correct)).unzip();
         let losses = Tensor::cat(losses, 0).into_data();
         let correct = Tensor::cat(correct, 0).into_data();
         let measured = losses.iter::<f32>().zip(correct.iter::<u64>()).zip(rows);

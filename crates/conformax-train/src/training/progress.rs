@@ -151,7 +151,11 @@ mod tests {
     #[test]
     fn keeps_the_lowest_validation_loss_and_the_first_of_equals() {
         assert_eq!(after(&[3.0, 1.0, 2.0, 1.0]).best.unwrap().epoch, 2);
-        assert_eq!(after(&[f64::NAN, f64::NAN]).best.unwrap().epoch, 2, "without validation the last is kept");
+        assert_eq!(
+            after(&[f64::NAN, f64::NAN]).best.unwrap().epoch,
+            2,
+            "without validation the last is kept"
+        );
     }
 
     #[test]
