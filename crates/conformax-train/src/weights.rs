@@ -14,7 +14,12 @@ pub(crate) const FILE: &str = "model.safetensors";
 
 /// Writes the weights of a model that is not being trained: its running statistics are settled.
 pub(crate) fn save<B: Backend>(model: &Classifier<B>, folder: &RunFolder) -> Result<(), Error> {
-    let mut store = SafetensorsStore::from_bytes(None).with_to_adapter(BurnToPyTorchAdapter);
+    // One entry of metadata, the one PyTorch's readers ask for: Burn's own three come out in any order, and with them the
+    // bytes of two equal models would differ.
+    let mut store = SafetensorsStore::from_bytes(None)
+        .clear_metadata()
+        .metadata("format", "pt")
+        .with_to_adapter(BurnToPyTorchAdapter);
     let bytes = save_into(model, &mut store).and_then(|()| store.get_bytes());
     folder.write(FILE, &bytes.map_err(|error| folder.damaged(FILE, error))?)
 }
