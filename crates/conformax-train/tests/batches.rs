@@ -1,5 +1,7 @@
 //! Batches are a function of seed and step: threads, restarts and errors change nothing about them.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -117,6 +119,15 @@ fn dropping_the_batches_ends_their_threads() {
     drop(batches);
     // Each thread held the examples through its plan.
     assert_eq!(Arc::strong_count(&examples), 1);
+}
+
+#[test]
+#[should_panic(expected = "index out of bounds")]
+fn a_panic_on_a_thread_reaches_the_caller() {
+    let (_folder, examples) = cifar(8);
+    let mut examples = Arc::into_inner(examples).unwrap();
+    examples.labels.clear();
+    Batches::new(training(&Arc::new(examples), 0), 0..2, 2).for_each(drop);
 }
 
 fn image(path: &Path, size: u32) {

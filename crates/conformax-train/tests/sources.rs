@@ -1,5 +1,7 @@
 //! Data as a configuration names it, from files to batches.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
 use std::path::Path;
 use std::sync::Arc;
 

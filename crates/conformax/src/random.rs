@@ -72,6 +72,8 @@ mod tests {
         let mut order: Vec<u32> = (0..8).collect();
         Generator::new(1, "split").shuffle(&mut order);
         assert_eq!(order, [6, 5, 3, 1, 0, 4, 2, 7]);
+        let draw = |index| Generator::new(1, "split").stream(index).below(1000);
+        assert_eq!([draw(0), draw(1), draw(u64::MAX)], [210, 451, 343]);
     }
 
     #[test]

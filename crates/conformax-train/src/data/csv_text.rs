@@ -1,5 +1,6 @@
 //! Tables with a column of texts and a column of labels.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use csv::{ErrorKind, ReaderBuilder, StringRecord};
@@ -14,14 +15,14 @@ pub(crate) fn read(files: [Option<&Path>; 3], text: &str, label: &str) -> Result
     for (file, count) in files.into_iter().zip(&mut counts) {
         let Some(path) = file else { continue };
         let table = Table::read(path, text, label)?;
-        let known =
+        let names =
             names.get_or_insert_with(|| class_names::from_labels(table.labels.iter().map(String::as_str)));
-        *count = table.texts.len();
-        for (record, label) in table.labels.into_iter().enumerate() {
-            let place = known.iter().position(|name| *name == label);
-            let unknown = || Error::in_record(path, record, Problem::UnknownClass(label));
-            labels.push(place.ok_or_else(unknown)? as u32);
+        let classes: BTreeMap<&str, u32> = names.iter().map(String::as_str).zip(0..).collect();
+        for (record, label) in table.labels.iter().enumerate() {
+            let unknown = || Error::in_record(path, record, Problem::UnknownClass(label.clone()));
+            labels.push(*classes.get(label.as_str()).ok_or_else(unknown)?);
         }
+        *count = table.texts.len();
         texts.extend(table.texts);
     }
     let [train, validation, test] = counts;

@@ -20,7 +20,7 @@ pub struct Plan {
     fewest: usize,
     random: Option<Random>,
     /// The order of the epoch asked for last: the steps of one epoch come together.
-    latest: Arc<Mutex<Option<(u64, Arc<[usize]>)>>>,
+    latest: Arc<Mutex<Option<EpochOrder>>>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,6 +28,12 @@ struct Random {
     shuffle: Generator,
     changes: Generator,
     augment: Augment,
+}
+
+#[derive(Clone, Debug)]
+struct EpochOrder {
+    epoch: u64,
+    rows: Arc<[usize]>,
 }
 
 impl Plan {
@@ -85,16 +91,14 @@ impl Plan {
         let Some(random) = &self.random else { return self.rows.clone() };
         // A thread that panicked here left the value whole: it is assigned in one go.
         let mut latest = self.latest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((of, order)) = &*latest
-            && *of == epoch
-        {
-            return order.clone();
+        if let Some(order) = latest.as_ref().filter(|order| order.epoch == epoch) {
+            return order.rows.clone();
         }
-        let mut order = self.rows.to_vec();
-        random.shuffle.stream(epoch).shuffle(&mut order);
-        let order: Arc<[usize]> = order.into();
-        *latest = Some((epoch, order.clone()));
-        order
+        let mut rows = self.rows.to_vec();
+        random.shuffle.stream(epoch).shuffle(&mut rows);
+        let rows: Arc<[usize]> = rows.into();
+        *latest = Some(EpochOrder { epoch, rows: rows.clone() });
+        rows
     }
 
     fn placement(&self, epoch: u64, row: usize) -> Placement {

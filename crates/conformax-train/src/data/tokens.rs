@@ -47,8 +47,9 @@ impl Tokenizing {
         let padding = padding_id(path, &tokenizer)?;
         tokenizer.with_padding(None);
         self.truncate(&mut tokenizer)?;
-        let encode =
-            |text: &String| tokenizer.encode(text.as_str(), true).map(|encoding| Document::of(&encoding));
+        let encode = |text: &String| {
+            tokenizer.encode_fast(text.as_str(), true).map(|encoding| Document::of(&encoding))
+        };
         let documents = texts.par_iter().map(encode).collect::<std::result::Result<_, _>>();
         Ok(Tokens {
             documents: documents.map_err(|error| damaged(path, error))?,
