@@ -39,19 +39,6 @@ impl BertConfig {
         )?;
         Ok(config)
     }
-
-    /// Refuses rows of more tokens than the model has positions for, or of a tokenizer that knows tokens it does not.
-    pub fn check_rows(&self, tokens: usize, vocabulary: usize) -> Result<(), Error> {
-        if tokens > self.max_position_embeddings {
-            let takes = format!("takes at most {} tokens", self.max_position_embeddings);
-            return Err(Error::Rows { takes, are: format!("have {tokens}") });
-        }
-        if vocabulary > self.vocab_size {
-            let takes = format!("knows {} tokens", self.vocab_size);
-            return Err(Error::Rows { takes, are: format!("come from a tokenizer of {vocabulary}") });
-        }
-        Ok(())
-    }
 }
 
 impl VitConfig {
@@ -68,15 +55,6 @@ impl VitConfig {
         )?;
         config::check_division(&path, ("image_size", config.image_size), ("patch_size", config.patch_size))?;
         Ok(config)
-    }
-
-    /// Refuses images of another shape than the model's; `shape` is channels, height, width.
-    pub fn check_rows(&self, shape: [usize; 3]) -> Result<(), Error> {
-        let wanted = [self.num_channels, self.image_size, self.image_size];
-        if shape == wanted {
-            return Ok(());
-        }
-        Err(Error::Rows { takes: format!("takes images {wanted:?}"), are: format!("are images {shape:?}") })
     }
 }
 

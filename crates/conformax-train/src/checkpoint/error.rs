@@ -70,12 +70,4 @@ pub enum Error {
         /// The type in the file.
         found: String,
     },
-    /// The checkpoint's model does not take what the run gives it.
-    #[error("the checkpoint {takes}, but the rows {are}")]
-    Rows {
-        /// What the config allows.
-        takes: String,
-        /// What came.
-        are: String,
-    },
 }
