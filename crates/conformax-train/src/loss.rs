@@ -31,7 +31,7 @@ use written::Written;
 /// let device = Default::default();
 /// let logits = Tensor::<Flex, 2>::from_floats([[1.0, 0.5, -2.0]], &device);
 /// let loss = Loss::Sparsemax.forward(logits, Tensor::from_ints([0], &device));
-/// assert_eq!(loss.into_scalar(), 0.0625); // ½‖p − e₀‖² with p = (0.75, 0.25, 0)
+/// assert!((loss.into_scalar() - 0.0625).abs() < 1e-6); // ½‖p − e₀‖² with p = (0.75, 0.25, 0)
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Written", into = "Written")]

@@ -1,9 +1,9 @@
 //! What the loader refuses, and that it says which tensor of which file.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use burn_autodiff::Autodiff;
 use burn_flex::Flex;
 use conformax_train::checkpoint::{load_bert, load_vit};
 use safetensors::SafeTensors;
@@ -139,20 +139,4 @@ fn a_truncated_or_absent_file_is_named() {
     std::fs::remove_file(&weights).unwrap();
     let error = load_vit::<Flex>(checkpoint.folder.path(), 3, &Default::default()).unwrap_err();
     assert_says(&error.to_string(), &["model.safetensors: "]);
-}
-
-#[test]
-fn the_new_head_depends_on_the_seed_alone() {
-    use burn::tensor::backend::Backend;
-    let checkpoint = Checkpoint::of("bert");
-    let folder = checkpoint.write();
-    let device = Default::default();
-    let head = |seed| {
-        Autodiff::<Flex>::seed(&device, seed);
-        let model = load_bert::<Autodiff<Flex>>(folder, 5, &device).unwrap();
-        Autodiff::<Flex>::seed(&device, 99);
-        model.head.weight.val().into_data()
-    };
-    assert_eq!(head(1), head(1));
-    assert_ne!(head(1), head(2));
 }

@@ -1,6 +1,7 @@
 //! The same checkpoints and inputs through `transformers` and through ours: tokens, pooled states and logits.
 //!
 //! `fixtures/checkpoints` is always compared; `CONFORMAX_CHECKPOINTS` names another folder made by its `make.py`.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
 /// What the logits of two implementations in `f32` may differ by.
-const FOREIGN: f32 = 1e-4;
+const FOREIGN: f32 = 1e-5;
 
 #[derive(Deserialize)]
 struct Expected {
