@@ -1,4 +1,5 @@
 //! `conformax train` as a user meets it: run, killed, taken up, refused, and its logits calibrated.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};

@@ -1,4 +1,5 @@
 //! Whole runs of a small network on small images, on the CPU.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod small;
 
