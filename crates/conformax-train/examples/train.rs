@@ -15,7 +15,12 @@ impl Observer for Lines {
     }
 
     fn epoch(&mut self, record: &EpochRecord) {
-        say(format_args!("{record:?}"));
+        let EpochRecord { epoch, train_loss, train_accuracy, .. } = record;
+        let validation = match (record.validation_loss, record.validation_accuracy) {
+            (Some(loss), Some(accuracy)) => format!("; validation loss {loss:.4}, accuracy {accuracy:.4}"),
+            _ => String::new(),
+        };
+        say(format_args!("epoch {epoch}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}"));
     }
 }
 

@@ -60,8 +60,7 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
         device: &'a B::Device,
     ) -> Result<Self> {
         let training = &config.training;
-        let plan =
-            Plan::training(examples.clone(), training.batch_size, config.augment, config.seed)?;
+        let plan = Plan::training(examples.clone(), training.batch_size, config.augment, config.seed)?;
         let validation = match examples.parts.validation.is_empty() {
             true => None,
             false => Some(Plan::evaluation(examples.clone(), Part::Validation, training.batch_size)?),
