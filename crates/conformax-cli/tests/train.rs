@@ -33,7 +33,7 @@ fn folder(training: &str) -> TempDir {
 
 /// Upright stripes or level ones, under noise.
 fn pixel(row: usize, at: usize, noise: usize) -> u8 {
-    let along = if row % 2 == 0 { at % SIDE } else { at / SIDE };
+    let along = if row.is_multiple_of(2) { at % SIDE } else { at / SIDE };
     (along / 2 % 2 * 120 + (noise * 7919 + at * 104_729 + noise * at * 31) % 113) as u8
 }
 
