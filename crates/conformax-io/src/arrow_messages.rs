@@ -13,6 +13,7 @@ use arrow_ipc::{Message, RecordBatch as BatchHeader, root_as_message};
 use arrow_schema::Schema;
 
 use crate::error::{Error, InFile, Problem, Result};
+use crate::page_header::TIGHTEST;
 use crate::positioned::PositionedFile;
 
 /// Begins a file.
@@ -96,25 +97,32 @@ impl Messages {
         let mut bytes = self.room_for(len)?;
         bytes.resize(len as usize, 0);
         self.file.read_exact_at(&mut bytes, self.at)?;
-        if let Some(batch) = message.header_as_record_batch() {
+        let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+        if let Some(batch) = message.header_as_record_batch().or(dictionary) {
             self.check_inflated(&batch, &bytes[before as usize..])?;
         }
         self.at += len;
         Ok(Some(Buffer::from_vec(bytes)))
     }
 
-    /// Compressed buffers begin with the length they inflate to; it is tried out before the decoder relies on it.
+    /// Compressed buffers begin with the length they inflate to; it must be one they can inflate to, and is tried out
+    /// before the decoder relies on it.
     fn check_inflated(&self, batch: &BatchHeader<'_>, body: &[u8]) -> Result<()> {
         if batch.compression().is_none() {
             return Ok(());
         }
-        let claims = batch.buffers().into_iter().flatten().filter_map(|buffer| {
-            let start = usize::try_from(buffer.offset()).ok()?;
-            let claim = body.get(start..)?.first_chunk::<8>()?;
+        let mut total: u64 = 0;
+        for buffer in batch.buffers().into_iter().flatten() {
+            let start = usize::try_from(buffer.offset()).unwrap_or(usize::MAX);
+            let claim = body.get(start..).and_then(|bytes| bytes.first_chunk::<8>());
             // −1 says that the buffer is not compressed after all; an empty one has no length.
-            u64::try_from(i64::from_le_bytes(*claim)).ok().filter(|_| buffer.length() > 0)
-        });
-        let total = claims.fold(0, u64::saturating_add);
+            let (Some(claim), Ok(stored @ 1..)) = (claim, u64::try_from(buffer.length())) else { continue };
+            let claim = u64::try_from(i64::from_le_bytes(*claim)).unwrap_or(0);
+            if claim > stored.saturating_mul(TIGHTEST) {
+                return Err(self.damaged(&format!("{stored} bytes claim to inflate to {claim}")));
+            }
+            total = total.saturating_add(claim);
+        }
         self.room_for(total).map(drop)
     }
 

@@ -76,6 +76,8 @@ mod npz;
 mod npz_writer;
 mod open;
 mod output;
+#[cfg(feature = "parquet")]
+mod page_header;
 #[cfg(feature = "npy")]
 mod pair;
 #[cfg(feature = "parquet")]

@@ -1,5 +1,7 @@
 //! Parquet, read page by page: a row group of any size passes through, because only pages are held.
 
+use std::io::{BufReader, Read};
+
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -7,7 +9,8 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, InFile, Problem, Result};
-use crate::positioned::{PositionedFile, Section};
+use crate::page_header::PageHeader;
+use crate::positioned::PositionedFile;
 use crate::reader::{Layout, Reader, Rows, Wanted};
 use crate::record_batch::{TableColumns, first_len};
 
@@ -94,6 +97,11 @@ fn first_row_len(file: &PositionedFile, columns: &TableColumns) -> Result<usize>
     Ok(first_len(batch.column(0)))
 }
 
+/// Length of the footer's length and the magic word after it.
+const FOOTER: u64 = 8;
+/// Headers of pages have some dozens of bytes, with statistics a few hundred.
+const HEADER_BUFFER: usize = 512;
+
 /// Lets the Parquet crate read at positions, without the shared cursor of a cloned file.
 struct Chunks(PositionedFile);
 
@@ -104,12 +112,14 @@ impl Length for Chunks {
 }
 
 impl ChunkReader for Chunks {
-    type T = std::io::BufReader<Section>;
+    type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         let len = self.0.len().saturating_sub(start);
         let section = self.0.section(start, len).map_err(|error| ParquetError::External(Box::new(error)))?;
-        Ok(std::io::BufReader::new(section))
+        let stream = BufReader::with_capacity(HEADER_BUFFER, section);
+        // Streams are asked for the end of the file, where the footer's length is, and for headers of pages.
+        Ok(if len == FOOTER { Box::new(stream) } else { Box::new(PageHeader::new(stream)) })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {

@@ -1,0 +1,35 @@
+//! Calibration files: what is read can be written, read again and used.
+
+use conformax::Logits;
+use conformax_io::Model;
+
+/// Reads `bytes` as a calibration file.
+pub fn read_model(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("model.json");
+    std::fs::write(&path, bytes).expect("a file in it");
+    let Ok(model) = Model::read(&path) else { return };
+    let text = model.to_json().expect("a model that was read can be written");
+    assert_eq!(
+        Model::from_json(&text).as_ref().ok(),
+        Some(&model),
+        "it reads differently when written again"
+    );
+    use_model(&model);
+}
+
+/// Every level of a model predicts, on a row of its own width where that is one to set aside memory for.
+fn use_model(model: &Model) {
+    const WIDE: usize = 1 << 12;
+    let row: Vec<f32> = (0..model.classes.min(WIDE)).map(|class| (class % 7) as f32).collect();
+    let logits = Logits::new(&row, row.len()).expect("a model has a class");
+    for level in &model.levels {
+        let calibrated = model.at(level.alpha).expect("a recorded level is known");
+        let (sets, probabilities) = calibrated.predict_probabilities(logits).expect("a row of finite logits");
+        assert_eq!((sets.len(), sets.get(0).len()), (1, probabilities.len()));
+    }
+    if let Some(calibration) = model.calibration() {
+        assert_eq!(calibration.scores().n(), model.n);
+    }
+    assert!(!model.has_seen(0) || !model.calibrating_rows.is_empty() || model.tuning.is_some());
+}

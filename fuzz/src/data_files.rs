@@ -1,0 +1,174 @@
+//! Files of logits, read in every way the command reads them.
+//!
+//! Bytes that are no such file must be refused; those that are one must give the same rows whatever the block size, the
+//! file's name and the number of the pass, and rows that the arithmetic can take or refuse.
+
+use std::path::Path;
+
+use conformax::{Calibrated, EntmaxScore, Level, Logit, Logits};
+use conformax_io::{
+    Block, ClassNames, Data, DataFingerprint, Input, LabelUse, Source, SourceOptions, Values,
+    row_fingerprints,
+};
+
+/// The largest input that fits into a pipe before anybody reads from it.
+const PIPE: usize = 1 << 16;
+
+/// Reads `bytes` as a file of this extension.
+pub fn read(extension: &str, bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("z").with_extension(extension);
+    std::fs::write(&path, bytes).expect("a file in it");
+    let files = Data::Files(vec![path.clone()]);
+    let small = read_all(&files, &SourceOptions { block_bytes: 64, ..SourceOptions::default() });
+    let whole = read_all(&files, &SourceOptions::default());
+    assert_eq!(small, whole, "the size of the blocks makes a difference");
+    for options in [everything(), logarithms()] {
+        let _ = read_all(&files, &options);
+    }
+    let bare = folder.path().join("z");
+    std::fs::rename(&path, &bare).expect("another name in the same folder");
+    let _ = read_all(&Data::Files(vec![bare]), &SourceOptions::default());
+    if bytes.len() <= PIPE {
+        read_piped(bytes);
+    }
+}
+
+/// Reads `bytes` as the `.npy` of labels that belongs to three rows of logits.
+pub fn read_labels(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (logits, labels) = (folder.path().join("logits.csv"), folder.path().join("labels.npy"));
+    std::fs::write(&logits, "cat,dog\n1,2\n3,4\n5,6\n").expect("a file in it");
+    std::fs::write(&labels, bytes).expect("a file in it");
+    let _ = read_all(&Data::Pair { logits, labels: Some(labels) }, &SourceOptions::default());
+}
+
+/// Reads `bytes` as a list of class names.
+pub fn read_class_names(bytes: &[u8]) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("names");
+    std::fs::write(&path, bytes).expect("a file in it");
+    if let Ok(names) = ClassNames::read(&path) {
+        let classes = names.as_slice().iter().map(|name| names.class(name));
+        assert!(classes.eq((0..names.as_slice().len() as u32).map(Some)), "a name is not its own class");
+    }
+}
+
+/// Every column a file may have, and numbers that must be probabilities.
+fn everything() -> SourceOptions {
+    SourceOptions {
+        label_column: Some("label".to_owned()),
+        keep: vec!["id".to_owned()],
+        input: Input::Probabilities,
+        labels: LabelUse::Required,
+        ..SourceOptions::default()
+    }
+}
+
+/// Logits of another name that must be logarithms, and no labels.
+fn logarithms() -> SourceOptions {
+    SourceOptions {
+        logits_column: Some("scores".to_owned()),
+        input: Input::LogProbabilities,
+        labels: LabelUse::Ignored,
+        names: ClassNames::new(vec!["cat".to_owned(), "dog".to_owned()]).ok(),
+        ..SourceOptions::default()
+    }
+}
+
+/// Reads `bytes` from a pipe.
+#[cfg(target_os = "linux")]
+fn read_piped(bytes: &[u8]) {
+    use std::io::Write;
+    use std::os::fd::AsRawFd;
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    writer.write_all(bytes).expect("a pipe holds this much");
+    drop(writer);
+    let path = Path::new("/proc/self/fd").join(reader.as_raw_fd().to_string());
+    let _ = read_all(&Data::Files(vec![path]), &SourceOptions::default());
+}
+
+#[cfg(not(target_os = "linux"))]
+fn read_piped(_: &[u8]) {}
+
+/// What a data set held, to be compared with another reading of it.
+#[derive(Debug, PartialEq)]
+struct Contents {
+    rows: u64,
+    fingerprint: u64,
+    labels: Vec<u32>,
+}
+
+/// Reads a data set twice; `None` where it is refused.
+fn read_all(data: &Data, options: &SourceOptions) -> Option<Contents> {
+    let mut source = match Source::open(data, options) {
+        Ok(source) => source,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return None;
+        }
+    };
+    let first = read_once(&mut source);
+    if source.rewind().is_ok() {
+        assert_eq!(read_once(&mut source), first, "a second pass gives other rows");
+    }
+    first
+}
+
+fn read_once(source: &mut Source) -> Option<Contents> {
+    let (mut block, mut names, mut fingerprint) = (Block::default(), Vec::new(), DataFingerprint::default());
+    let mut contents = Contents { rows: 0, fingerprint: 0, labels: Vec::new() };
+    while read_block(source, &mut block)? {
+        assert_eq!(block.first_row, contents.rows);
+        row_fingerprints(&block, &mut names);
+        fingerprint.extend(&names);
+        contents.rows += block.rows() as u64;
+        contents.labels.extend(block.labels.iter().flatten());
+        predict(source, &block);
+    }
+    if let Some(promised) = source.rows() {
+        assert_eq!(contents.rows, promised, "the number of rows is not what was promised");
+    }
+    contents.fingerprint = fingerprint.value();
+    Some(contents)
+}
+
+/// Reads a block and checks its shape; `None` where the rest of the file is refused.
+fn read_block(source: &mut Source, block: &mut Block) -> Option<bool> {
+    let more = source.read(block).ok()?;
+    if more {
+        let rows = block.rows();
+        assert!(rows > 0 && block.classes == source.classes());
+        assert_eq!(block.logits.len(), rows * block.classes);
+        assert_eq!(block.logits.dtype(), source.dtype());
+        assert_eq!(block.labels.is_some(), source.has_labels());
+        for labels in &block.labels {
+            assert_eq!(labels.len(), rows);
+            assert!(labels.iter().all(|&label| (label as usize) < block.classes));
+        }
+        let kept = block.keep.iter().map(|column| (column.name.as_str(), column.cells.cell_type()));
+        assert!(kept.eq(source.kept()), "a kept column changed its name or type");
+        assert!(block.keep.iter().all(|column| column.cells.len() == rows));
+    }
+    Some(more)
+}
+
+/// Whatever a file held, sets come out of it or an error that can be shown.
+fn predict(source: &Source, block: &Block) {
+    let result = match &block.logits {
+        Values::F16(logits) => predict_sets(logits, block.classes),
+        Values::Bf16(logits) => predict_sets(logits, block.classes),
+        Values::F32(logits) => predict_sets(logits, block.classes),
+        Values::F64(logits) => predict_sets(logits, block.classes),
+    };
+    match result {
+        Ok(sets) => assert_eq!(sets, block.rows()),
+        Err(error) => assert!(!source.error_in(block, error).to_string().is_empty()),
+    }
+}
+
+fn predict_sets<T: Logit>(logits: &[T], classes: usize) -> conformax::Result<usize> {
+    let level = Level { alpha: conformax::Alpha::new(0.1)?, n: 9, rank: Some(9), threshold: 1.5 };
+    let sets = Calibrated::new(EntmaxScore::default(), level).predict(Logits::new(logits, classes)?)?;
+    Ok(sets.len())
+}
