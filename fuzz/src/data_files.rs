@@ -142,7 +142,7 @@ fn read_block(source: &mut Source, block: &mut Block) -> Option<bool> {
         assert_eq!(block.logits.len(), rows * block.classes);
         assert_eq!(block.logits.dtype(), source.dtype());
         assert_eq!(block.labels.is_some(), source.has_labels());
-        for labels in &block.labels {
+        if let Some(labels) = &block.labels {
             assert_eq!(labels.len(), rows);
             assert!(labels.iter().all(|&label| (label as usize) < block.classes));
         }

@@ -58,7 +58,13 @@ impl Reader for ParquetReader {
         };
         let Some(batch) = batches.next() else {
             into.logits.reset(self.layout.dtype);
-            return Ok(());
+            return match self.layout.rows {
+                Some(rows) if rows != self.row => {
+                    let what = format!("its footer counts {rows} rows, its pages have {}", self.row);
+                    Err(Error::new(path, damaged(&what)))
+                }
+                _ => Ok(()),
+            };
         };
         let batch = batch.map_err(|error| damaged(&error)).in_file(path)?;
         self.columns.projected().fill(&batch, self.layout.classes, self.row, path, into)?;
