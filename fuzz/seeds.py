@@ -6,6 +6,7 @@ needs NumPy and PyArrow; with the path of the `conformax` command it also writes
 fuzz/corpus is what fuzzing made of these, minimised.
 """
 
+import base64
 import datetime
 import decimal
 import io
@@ -364,11 +365,27 @@ def studies():
         "path": small + 'path = "/"\ntitle = "T"\n' + procedure,
         "pair": small + 'logits = "a.npy"\nlabels = "b.npy"\n' + procedure,
         "penalty": small + procedure + 'penalty = "some"\n',
+        "few-claims": "claim_splits = 1\n" + small + procedure,
+        "no-level": small.replace("[0.1]", "[]") + procedure,
+        "level-twice": small.replace("[0.1]", "[0.1, 0.10]") + procedure,
+        "level-outside": small.replace("[0.1]", "[1.5]") + procedure,
+        "no-split": small.replace("splits = 2", "splits = 0") + procedure,
+        "share": small.replace("= 0.5", "= 1.5") + procedure,
+        "strata-unsorted": "strata = [3, 2]\n" + small + procedure,
+        "sweep-outside": "sweep = [99]\n" + small + procedure,
+        "no-procedure": "procedures = []\n" + small,
+        "procedure-twice": small + procedure + procedure,
+        "unknown-benchmark": small.replace("cifar10", "mine") + procedure,
+        "logits-alone": small + 'logits = "a.npy"\n' + procedure,
+        "no-candidate": small + procedure + "tune = { gamma = [] }\n",
+        "no-score": small + procedure.replace("entmax", "none"),
+        "no-toml": "name = ",
     }.items():
         seed("study", name, text)
 
 
 def models(command):
+    made = {}
     with tempfile.TemporaryDirectory() as folder:
         data = pathlib.Path(folder) / "cal.csv"
         generator = np.random.default_rng(3)
@@ -387,8 +404,59 @@ def models(command):
         for name, (action, *options) in calls.items():
             model = pathlib.Path(folder) / f"{name}.json"
             subprocess.run([command, action, str(data), *options, "-o", str(model)], check=True, capture_output=True)
-            seed("model", name, model.read_bytes())
-            seed("model", name + "-compact", json.dumps(json.loads(model.read_text())))
+            made[name] = json.dumps(json.loads(model.read_text()))
+            seed("model", name, made[name])
+        seed("model", "pretty", model.read_bytes())
+    damaged_models(made)
+
+
+def damaged_models(command_made):
+    """Models that calibration could not have made, one for each reason."""
+    tuned, entmax, aps, raps = (json.loads(command_made[name]) for name in ["tuned", "entmax", "aps", "raps"])
+
+    def changed(name, model, **fields):
+        seed("model", "damaged-" + name, json.dumps({**model, **fields}))
+
+    def level(**fields):
+        return [{**aps["levels"][0], **fields}]
+
+    def doubles(*values):
+        return base64.b64encode(struct.pack(f"<{len(values)}d", *values)).decode()
+
+    for name, fields in {
+        "format": {"format": "other"}, "version": {"version": 2}, "arithmetic": {"arithmetic": 9},
+        "hash": {"row_hash": "other"}, "classes": {"classes": 0}, "names": {"class_names": ["a"]},
+        "names-twice": {"class_names": ["a", "a", "b"]}, "n": {"n": 0}, "n-other": {"n": 11},
+        "no-levels": {"levels": []}, "level-twice": {"levels": entmax["levels"][:1] * 2},
+        "scores-text": {"scores": "?"}, "scores-bytes": {"scores": "AAAA"},
+        "scores-nan": {"scores": doubles(*[float("nan")] * 12)}, "scores-zero": {"scores": doubles(*[-0.0] * 12)},
+        "scores-order": {"scores": doubles(*range(12, 0, -1))}, "scores-none": {"scores": ""},
+        "rows": {"calibrating_rows": "AA"}, "many-rows": {"calibrating_rows": doubles(*range(13))},
+        "threshold": {"levels": [{**entmax["levels"][0], "threshold": 9.5}, entmax["levels"][1]]},
+    }.items():
+        changed(name, entmax, **fields)
+    for name, fields in {
+        "rank": {"rank": 1}, "infinite": {"threshold": "inf"}, "negative": {"threshold": "-inf"},
+        "word": {"threshold": "nan"}, "few": {"alpha": 0.01, "rank": None}, "alpha": {"alpha": 1.5},
+    }.items():
+        changed("level-" + name, aps, levels=level(**fields))
+    half = {**aps["levels"][0], "alpha": 0.5, "rank": 7, "threshold": 0.75}
+    changed("order", aps, levels=level(threshold=0.5) + [half])
+    changed("draw", aps, score={"name": "aps", "draw": {"seeded": {"scheme": "other", "seed": 1}}})
+    changed("no-draw", aps, score={"name": "aps"})
+    changed("penalty", raps, score={**raps["score"], "penalty": "fixed"})
+    changed("foreign", raps, score={**raps["score"], "gamma": 2})
+    changed("unknown", raps, score={"name": "some"})
+    changed("top-k", aps, score={"name": "top_k"})
+    tuning = tuned["tuning"]
+    first, *others = tuning["candidates"]
+    for name, fields in {
+        "size": {"candidates": [{**first, "average_size": 99}, *others]},
+        "threshold": {"candidates": [{**first, "threshold": "inf"}, *others]},
+        "chosen": {"chosen": 0}, "score": {"candidates": [{**first, "average_size": 0}, *others], "chosen": 0},
+        "rows": {"n": 0}, "paper": {"method": "paper"}, "none": {"candidates": []}, "alpha": {"alpha": 0},
+    }.items():
+        changed("tuning-" + name, tuned, tuning={**tuning, **fields})
 
 
 npy_and_npz()

@@ -1,6 +1,6 @@
 //! Calibration files: what is read can be written, read again and used.
 
-use conformax::Logits;
+use conformax::{Alpha, Row, Score};
 use conformax_io::Model;
 
 /// Reads `bytes` as a calibration file.
@@ -22,12 +22,17 @@ pub fn read_model(bytes: &[u8]) {
 fn use_model(model: &Model) {
     const WIDE: usize = 1 << 12;
     let row: Vec<f32> = (0..model.classes.min(WIDE)).map(|class| (class % 7) as f32).collect();
-    let logits = Logits::new(&row, row.len()).expect("a model has a class");
+    let row = Row::new(&row).expect("a model has a class, and these logits are finite");
     for level in &model.levels {
         let calibrated = model.at(level.alpha).expect("a recorded level is known");
-        let (sets, probabilities) = calibrated.predict_probabilities(logits).expect("a row of finite logits");
-        assert_eq!((sets.len(), sets.get(0).len()), (1, probabilities.len()));
+        let (mut set, mut probabilities) = (Vec::new(), Vec::new());
+        calibrated.set_into(row, &mut set);
+        calibrated.score().probabilities_into(row, &set, level.threshold, &mut probabilities);
+        assert_eq!(set.len(), probabilities.len());
     }
+    let other = Alpha::new(0.37).expect("a level");
+    let recorded = model.levels.iter().any(|level| level.alpha == other);
+    assert_eq!(model.level(other).is_ok(), recorded || model.scores.is_some());
     if let Some(calibration) = model.calibration() {
         assert_eq!(calibration.scores().n(), model.n);
     }
