@@ -105,23 +105,21 @@ impl Messages {
         Ok(Some(Buffer::from_vec(bytes)))
     }
 
-    /// Compressed buffers begin with the length they inflate to; it must be one they can inflate to, and is tried out
-    /// before the decoder relies on it.
+    /// Compressed buffers begin with the length they inflate to. Together they must be able to come from so many bytes,
+    /// and are tried out before the decoder relies on them.
     fn check_inflated(&self, batch: &BatchHeader<'_>, body: &[u8]) -> Result<()> {
         if batch.compression().is_none() {
             return Ok(());
         }
-        let mut total: u64 = 0;
-        for buffer in batch.buffers().into_iter().flatten() {
-            let start = usize::try_from(buffer.offset()).unwrap_or(usize::MAX);
-            let claim = body.get(start..).and_then(|bytes| bytes.first_chunk::<8>());
+        let claims = batch.buffers().into_iter().flatten().filter_map(|buffer| {
+            let start = usize::try_from(buffer.offset()).ok()?;
+            let claim = body.get(start..)?.first_chunk::<8>()?;
             // −1 says that the buffer is not compressed after all; an empty one has no length.
-            let (Some(claim), Ok(stored @ 1..)) = (claim, u64::try_from(buffer.length())) else { continue };
-            let claim = u64::try_from(i64::from_le_bytes(*claim)).unwrap_or(0);
-            if claim > stored.saturating_mul(TIGHTEST) {
-                return Err(self.damaged(&format!("{stored} bytes claim to inflate to {claim}")));
-            }
-            total = total.saturating_add(claim);
+            u64::try_from(i64::from_le_bytes(*claim)).ok().filter(|_| buffer.length() > 0)
+        });
+        let total = claims.fold(0, u64::saturating_add);
+        if total > (body.len() as u64).saturating_mul(TIGHTEST) {
+            return Err(self.damaged(&format!("{} bytes claim to inflate to {total}", body.len())));
         }
         self.room_for(total).map(drop)
     }
