@@ -82,6 +82,8 @@ mod page_header;
 mod pair;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(feature = "parquet")]
+mod parquet_footer;
 mod positioned;
 mod reader;
 #[cfg(feature = "parquet")]

@@ -26,6 +26,7 @@ pub(crate) struct ParquetReader {
 impl ParquetReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
         let path = file.path();
+        crate::parquet_footer::check_lists(file)?;
         let builder = builder(file)?;
         let rows = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
         let columns = TableColumns::find(builder.schema(), wanted, path)?;
