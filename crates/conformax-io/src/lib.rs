@@ -82,8 +82,6 @@ mod page_header;
 mod pair;
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(feature = "parquet")]
-mod parquet_footer;
 mod positioned;
 mod reader;
 #[cfg(feature = "parquet")]
@@ -95,6 +93,8 @@ mod sets;
 mod shards;
 mod source;
 mod source_options;
+#[cfg(feature = "parquet")]
+mod thrift;
 mod values;
 
 pub use block::Block;

@@ -3,7 +3,9 @@
 //! The Parquet crate makes room for whatever size a page claims to inflate to. A header is a Thrift structure in the compact
 //! encoding: kind of page, size inflated and size in the file come first, each as a tag byte and a variable-length integer.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, Read};
+
+use crate::thrift::impossible_list;
 
 /// No packing that Parquet knows is tighter: zstd needs four bytes for a block of 128 kB.
 pub(crate) const TIGHTEST: u64 = 1 << 15;
@@ -12,22 +14,33 @@ pub(crate) const TIGHTEST: u64 = 1 << 15;
 pub(crate) struct PageHeader<R> {
     inner: R,
     sizes: Sizes,
+    begun: bool,
 }
 
 impl<R> PageHeader<R> {
     pub(crate) fn new(inner: R) -> Self {
-        Self { inner, sizes: Sizes::default() }
+        Self { inner, sizes: Sizes::default(), begun: false }
     }
 }
 
-impl<R: Read> Read for PageHeader<R> {
+impl<R: BufRead> Read for PageHeader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !std::mem::replace(&mut self.begun, true) {
+            // No header has lists, so what is buffered is enough to see one that is too long.
+            if let Some(len) = impossible_list(self.inner.fill_buf()?) {
+                return Err(refused(format!("a page's header has a list of {len} elements")));
+            }
+        }
         let read = self.inner.read(buffer)?;
         for &byte in &buffer[..read] {
-            self.sizes.take(byte).map_err(|what| io::Error::new(io::ErrorKind::InvalidData, what))?;
+            self.sizes.take(byte).map_err(refused)?;
         }
         Ok(read)
     }
+}
+
+fn refused(what: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
 }
 
 /// Fields of a header as their bytes pass by.
@@ -95,6 +108,13 @@ mod tests {
         let error = read(&[0x15, 0, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f, 0x15, 80]).unwrap_err();
         assert_eq!(error.to_string(), "a page of 40 bytes claims to inflate to 2147483647");
         assert!(read(&[0x15, 0, 0x15, 2, 0x15, 0]).is_err());
+    }
+
+    #[test]
+    fn a_list_without_end_is_refused() {
+        let error =
+            read(&[0x15, 0, 0x15, 80, 0x15, 80, 0x69, 0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0]).unwrap_err();
+        assert_eq!(error.to_string(), "a page's header has a list of 2147483647 elements");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::page_header::PageHeader;
 use crate::positioned::PositionedFile;
 use crate::reader::{Layout, Reader, Rows, Wanted};
 use crate::record_batch::{TableColumns, first_len};
+use crate::thrift::impossible_list;
 
 pub(crate) struct ParquetReader {
     file: PositionedFile,
@@ -26,7 +27,7 @@ pub(crate) struct ParquetReader {
 impl ParquetReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
         let path = file.path();
-        crate::parquet_footer::check_lists(file)?;
+        check_footer(file)?;
         let builder = builder(file)?;
         let rows = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
         let columns = TableColumns::find(builder.schema(), wanted, path)?;
@@ -76,6 +77,24 @@ impl Reader for ParquetReader {
 
 fn damaged(error: &dyn std::fmt::Display) -> Problem {
     Problem::Damaged { format: "a Parquet file", what: error.to_string() }
+}
+
+/// Refuses a footer that would keep the Parquet crate counting.
+fn check_footer(file: &PositionedFile) -> Result<()> {
+    let Some(end) = file.len().checked_sub(FOOTER) else { return Ok(()) };
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, end)?;
+    let length = u32::from_le_bytes(length);
+    let Some(start) = end.checked_sub(length.into()) else { return Ok(()) };
+    let mut footer = vec![0; length as usize];
+    file.read_exact_at(&mut footer, start)?;
+    match impossible_list(&footer) {
+        Some(len) => {
+            let what = format!("a list in its footer claims {len} elements");
+            Err(Error::new(file.path(), damaged(&what)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn builder(file: &PositionedFile) -> Result<ParquetRecordBatchReaderBuilder<Chunks>> {

@@ -1,27 +1,15 @@
-//! The footer of a Parquet file, walked through once before the Parquet crate reads it.
+//! Thrift structures of a Parquet file, walked through before the Parquet crate reads them.
 //!
-//! The crate passes over fields it does not know, and a list of booleans takes no bytes there: a footer of a hundred bytes
-//! could keep it counting for hours. Thrift's compact encoding describes itself, so lists longer than what is left are found
-//! without knowing what they mean.
+//! The crate passes over fields it does not know, and a list of booleans takes no bytes there: a structure of a hundred
+//! bytes could keep it counting for hours. The compact encoding describes itself, so lists longer than what is left are
+//! found without knowing what they mean.
 
-use crate::error::{Error, Problem, Result};
-use crate::positioned::PositionedFile;
-
-/// Checks the lists of a footer; whatever else is wrong with it is for the Parquet crate to say.
-pub(crate) fn check_lists(file: &PositionedFile) -> Result<()> {
-    let Some(end) = file.len().checked_sub(8) else { return Ok(()) };
-    let mut length = [0; 4];
-    file.read_exact_at(&mut length, end)?;
-    let length = u32::from_le_bytes(length);
-    let Some(start) = end.checked_sub(length.into()) else { return Ok(()) };
-    let mut footer = vec![0; length as usize];
-    file.read_exact_at(&mut footer, start)?;
-    match (Walk { left: &footer }).value(STRUCT, DEEPEST) {
-        Err(Stop::TooLong(len)) => {
-            let what = format!("a list in its footer claims {len} elements");
-            Err(Error::new(file.path(), Problem::Damaged { format: "a Parquet file", what }))
-        }
-        Ok(()) | Err(Stop::Malformed) => Ok(()),
+/// The length of the first list that cannot be: it has more elements than bytes follow. Whatever else is wrong with a
+/// structure is for the Parquet crate to say.
+pub(crate) fn impossible_list(structure: &[u8]) -> Option<u64> {
+    match (Walk { left: structure }).value(STRUCT, DEEPEST) {
+        Err(Stop::TooLong(len)) => Some(len),
+        Ok(()) | Err(Stop::Malformed) => None,
     }
 }
 
@@ -40,7 +28,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn value(&mut self, kind: u8, depth: u8) -> std::result::Result<(), Stop> {
+    fn value(&mut self, kind: u8, depth: u8) -> Result<(), Stop> {
         let depth = depth.checked_sub(1).ok_or(Stop::Malformed)?;
         match kind {
             // A boolean is its type.
@@ -70,7 +58,7 @@ impl Walk<'_> {
         }
     }
 
-    fn elements(&mut self, len: u64, kinds: &[u8], depth: u8) -> std::result::Result<(), Stop> {
+    fn elements(&mut self, len: u64, kinds: &[u8], depth: u8) -> Result<(), Stop> {
         if len > self.left.len() as u64 {
             return Err(Stop::TooLong(len));
         }
@@ -82,7 +70,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn fields(&mut self, depth: u8) -> std::result::Result<(), Stop> {
+    fn fields(&mut self, depth: u8) -> Result<(), Stop> {
         loop {
             let head = self.byte()?;
             if head & 15 == 0 {
@@ -96,19 +84,19 @@ impl Walk<'_> {
         }
     }
 
-    fn byte(&mut self) -> std::result::Result<u8, Stop> {
+    fn byte(&mut self) -> Result<u8, Stop> {
         let (&byte, left) = self.left.split_first().ok_or(Stop::Malformed)?;
         self.left = left;
         Ok(byte)
     }
 
-    fn skip(&mut self, len: u64) -> std::result::Result<(), Stop> {
+    fn skip(&mut self, len: u64) -> Result<(), Stop> {
         let len = usize::try_from(len).map_err(|_| Stop::Malformed)?;
         self.left = self.left.get(len..).ok_or(Stop::Malformed)?;
         Ok(())
     }
 
-    fn integer(&mut self) -> std::result::Result<u64, Stop> {
+    fn integer(&mut self) -> Result<u64, Stop> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.byte()?;
@@ -118,5 +106,31 @@ impl Walk<'_> {
             }
         }
         Err(Stop::Malformed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_list_that_is_longer_than_what_is_left() {
+        // Field 1 an integer, field 2 a list of 2 integers, field 3 a list of booleans.
+        let start = [0x15, 4, 0x19, 0x25, 2, 4, 0x19];
+        let with = |list: &[u8]| impossible_list(&[&start, list].concat());
+        assert_eq!(with(&[0x11, 0]), None);
+        assert_eq!(with(&[0xf1, 0xff, 0xff, 0xff, 0xff, 0x07, 0]), Some(0x7fff_ffff));
+        assert_eq!(with(&[0x19, 0xf2, 0x80, 0x01, 0]), Some(128));
+        assert_eq!(with(&[]), None);
+    }
+
+    #[test]
+    fn every_kind_of_value_is_passed_over() {
+        let kinds = [
+            0x11, 0x12, 0x13, 7, 0x14, 1, 0x16, 0x80, 1, 0x17, 0, 0, 0, 0, 0, 0, 0, 0, 0x18, 2, 9, 9, 0x1b,
+            1, 0x35, 5, 6, 0x1b, 0, 0x1c, 0, 0x0d, 40, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x19,
+            0xf1, 0x7f,
+        ];
+        assert_eq!(impossible_list(&kinds), Some(127));
     }
 }
