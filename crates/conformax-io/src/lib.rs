@@ -76,6 +76,8 @@ mod npz;
 mod npz_writer;
 mod open;
 mod output;
+#[cfg(feature = "parquet")]
+mod page_header;
 #[cfg(feature = "npy")]
 mod pair;
 #[cfg(feature = "parquet")]
@@ -91,6 +93,8 @@ mod sets;
 mod shards;
 mod source;
 mod source_options;
+#[cfg(feature = "parquet")]
+mod thrift;
 mod values;
 
 pub use block::Block;
