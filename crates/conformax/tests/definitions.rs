@@ -1,0 +1,73 @@
+//! Scores that the golden values lack, against their definition in plain code.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use conformax::{Draw, MarginScore, RankedSoftmax, RapsScore, Row, SapsScore, Score, softmax};
+
+/// Two paths in `f64` to the same number.
+const ROUNDING: f64 = 1e-12;
+
+const ROWS: [&[f64]; 7] = [
+    &[3.0, 1.0, 2.0, 0.0],
+    &[0.5, 2.0, 2.0, 1.0],
+    &[1.0, 1.0, 1.0],
+    &[-1.0, -3.0, -1.5],
+    &[2.0, f64::NEG_INFINITY, 1.0, 1.0],
+    &[0.0, 700.0],
+    &[4.0],
+];
+
+/// `max_{j≠y} p_j − p_y`, the largest of no others being 0.
+#[test]
+fn the_margin_is_to_the_best_other_label() {
+    for row in ROWS {
+        let p = softmax(row).unwrap();
+        let others = |label: usize| p.iter().enumerate().filter(move |(other, _)| *other != label);
+        for label in 0..row.len() {
+            let best = others(label).map(|(_, p)| *p).fold(0.0, f64::max);
+            let wanted = if row[label] > f64::NEG_INFINITY { best - p[label] } else { f64::INFINITY };
+            let found = MarginScore.score(Row::new(row).unwrap(), label as u32);
+            let equal = found == wanted || (found - wanted).abs() < ROUNDING;
+            assert!(equal, "{row:?}, label {label}: {found}, wanted {wanted}");
+        }
+    }
+}
+
+/// The row ranked once for many candidates gives the bits of the score.
+#[test]
+fn a_ranked_row_scores_as_the_score_does() {
+    let score = RapsScore { lambda: 0.1, k_reg: 1, ..RapsScore::default() };
+    for row in ROWS {
+        let row = Row::new(row).unwrap();
+        let ranked = RankedSoftmax::new(row, Draw::Seeded(7));
+        let score = RapsScore { draw: Draw::Seeded(7), ..score };
+        let mut possible: Vec<u32> =
+            (0..row.classes() as u32).filter(|label| row.logit(*label) > f64::NEG_INFINITY).collect();
+        possible.sort_by(|a, b| row.logit(*b).total_cmp(&row.logit(*a)).then(a.cmp(b)));
+        assert_eq!(ranked.labels(), possible);
+        for (place, label) in possible.into_iter().enumerate() {
+            assert_eq!(ranked.raps(&score, place).to_bits(), score.score(row, label).to_bits());
+        }
+    }
+}
+
+/// `U·p₁` and `p₁ − U·p₁` at the top: without a draw 0 and all of it.
+#[test]
+fn a_score_without_a_draw_does_not_draw() {
+    let row = Row::new(&[2.0, 0.0]).unwrap();
+    let top = softmax(&[2.0, 0.0]).unwrap()[0];
+    assert_eq!(SapsScore { lambda: 0.3, draw: Draw::Zero }.score(row, 0), 0.0);
+    let raps = RapsScore { lambda: 0.0, draw: Draw::Zero, ..RapsScore::default() };
+    assert!((raps.score(row, 0) - top).abs() < ROUNDING);
+}
+
+#[test]
+fn a_checked_score_is_the_same_score() {
+    let saps = SapsScore { lambda: 0.3, draw: Draw::Zero };
+    assert_eq!(saps.checked().unwrap(), saps);
+    let raps = RapsScore { lambda: 0.3, k_reg: 2, draw: Draw::Zero, ..RapsScore::default() };
+    assert_eq!(raps.checked().unwrap(), raps);
+    for lambda in [-0.1, f64::NAN, f64::INFINITY] {
+        assert!(SapsScore { lambda, ..saps }.checked().is_err());
+        assert!(RapsScore { lambda, ..raps }.checked().is_err());
+    }
+}
