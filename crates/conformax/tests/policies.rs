@@ -72,31 +72,44 @@ fn an_infinite_threshold_spreads_the_mass_over_the_possible() {
 }
 
 /// What a score says through its trait alone.
-fn said<S: Score>(score: S, row: &[f32]) -> (Vec<f64>, Vec<f64>, Vec<u32>, Vec<f64>, Option<f64>, Vec<f64>) {
-    let row = Row::new(row).unwrap();
-    let each = (0..row.classes() as u32).map(|label| score.score(row, label)).collect();
-    let mut all = vec![-7.0; row.classes()];
-    score.score_all(row, &mut all);
-    let (mut set, mut scored, mut scores, mut mass) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    score.set_into(row, 2.0, &mut set);
-    score.scored_set_into(row, 2.0, &mut scored, &mut scores);
-    assert_eq!(scored, set);
-    score.probabilities_into(row, &set, 2.0, &mut mass);
-    (each, all, set, scores, score.temperature(2.0), mass)
+#[derive(Debug, PartialEq)]
+struct Said {
+    each: Vec<f64>,
+    all: Vec<f64>,
+    set: Vec<u32>,
+    scored: (Vec<u32>, Vec<f64>),
+    temperature: Option<f64>,
+    mass: Vec<f64>,
+}
+
+impl Said {
+    fn by<S: Score>(score: S, row: &[f32], threshold: f64) -> Self {
+        let row = Row::new(row).unwrap();
+        let mut said = Self {
+            each: (0..row.classes() as u32).map(|label| score.score(row, label)).collect(),
+            all: vec![-7.0; row.classes()],
+            set: Vec::new(),
+            scored: (Vec::new(), Vec::new()),
+            temperature: score.temperature(threshold),
+            mass: Vec::new(),
+        };
+        score.score_all(row, &mut said.all);
+        score.set_into(row, threshold, &mut said.set);
+        score.scored_set_into(row, threshold, &mut said.scored.0, &mut said.scored.1);
+        score.probabilities_into(row, &said.set, threshold, &mut said.mass);
+        said
+    }
 }
 
 #[test]
 fn a_reference_says_what_its_score_says() {
-    let row = [4.0, 3.0, 0.0, 3.5];
     let score = EntmaxScore { gamma: Gamma::ENTMAX15 };
-    let (each, all, set, scores, temperature, mass) = said(&score, &row);
-    let through = |score: &EntmaxScore| at(score, 8.0).temperature();
-    assert_eq!(through(&score), Some(0.25));
-    assert_eq!((&each, &all), (&said(score, &row).0, &each));
-    assert_eq!((set.as_slice(), temperature), (&[0, 3, 1][..], Some(1.0)));
-    assert_eq!(scores, [0, 3, 1].map(|label: usize| each[label]));
-    assert_eq!(mass, said(score, &row).5);
-    assert_eq!((each[0], each[3], mass.len()), (0.0, 0.5, 3));
+    let reference = &score;
+    let said = Said::by(reference, &[4.0, 3.0, 0.0, 3.5], 2.5);
+    assert_eq!(said, Said::by(score, &[4.0, 3.0, 0.0, 3.5], 2.5));
+    assert_eq!((said.each[3], said.temperature), (0.5, Some(0.8)));
+    assert_eq!((said.set.as_slice(), &said.scored.0, &said.all), (&[0, 3, 1][..], &said.set, &said.each));
+    assert_eq!(said.mass.len(), 3);
 }
 
 #[test]
