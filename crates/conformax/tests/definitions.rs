@@ -1,7 +1,9 @@
 //! Scores that the golden values lack, against their definition in plain code.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use conformax::{Draw, MarginScore, RankedSoftmax, RapsScore, Row, SapsScore, Score, softmax};
+use conformax::{
+    Draw, EntmaxScore, Gamma, MarginScore, RankedSoftmax, RapsScore, Row, SapsScore, Score, softmax,
+};
 
 /// Two paths in `f64` to the same number.
 const ROUNDING: f64 = 1e-12;
@@ -47,6 +49,20 @@ fn a_ranked_row_scores_as_the_score_does() {
         for (place, label) in possible.into_iter().enumerate() {
             assert_eq!(ranked.raps(&score, place).to_bits(), score.score(row, label).to_bits());
         }
+    }
+}
+
+/// Three labels, of which the second is too close to the threshold to be decided by an estimate and the third, though its
+/// gap is no larger than the threshold, is out: for γ > 2 a small gap ahead of it weighs much.
+#[test]
+fn what_follows_a_close_label_is_not_taken_for_granted() {
+    for gamma in [2.5, 3.0, 8.0, 16.0] {
+        let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+        let row = Row::new(&[0.0, -(1.0 - 5e-9), -1.0]).unwrap();
+        let mut set = Vec::new();
+        score.set_into(row, 1.0, &mut set);
+        assert!(score.score(row, 2) > 1.0);
+        assert_eq!(set, [0, 1], "{gamma}");
     }
 }
 
