@@ -180,7 +180,23 @@ pub(crate) fn sort_best_first<T: Logit>(row: Row<'_, T>, labels: &mut [u32]) {
     let key = |label: u32| row.logits()[label as usize].widen().key(label);
     match labels.len() {
         0 | 1 => {}
-        len @ 2..=FEW => {
+        2 => {
+            let [first, second] = [labels[0], labels[1]];
+            let swap = key(second) < key(first);
+            (labels[0], labels[1]) = if swap { (second, first) } else { (first, second) };
+        }
+        // Each label's place is the number of smaller keys: more comparisons than a sort makes, but none to guess.
+        len @ 3..=8 => {
+            let mut keys = [Default::default(); 8];
+            for (key_of, label) in keys.iter_mut().zip(&*labels) {
+                *key_of = key(*label);
+            }
+            for key in &keys[..len] {
+                let place = keys[..len].iter().map(|other| usize::from(other < key)).sum::<usize>();
+                labels[place] = T::Wide::label(*key);
+            }
+        }
+        len @ 9..=FEW => {
             let mut keys = [Default::default(); FEW];
             for (key_of, label) in keys.iter_mut().zip(&*labels) {
                 *key_of = key(*label);

@@ -6,7 +6,7 @@
 //! calibrate; the choice then leans on them and coverage falls below the law. [`Tuning::Paper`] does that, for
 //! comparison only.
 
-use crate::calibrate::{Calibration, CalibrationScores, conformal_rank, score_labels};
+use crate::calibrate::{Calibration, CalibrationScores, conformal_rank};
 use crate::predict::Masked;
 use crate::rows::{check_labels, map_chunks, visit_rows};
 use crate::{Alpha, Draw, EntmaxScore, Error, Gamma, Logit, Logits, Penalty, RapsScore, Result, Score};
@@ -240,18 +240,15 @@ pub fn tune<S: Score + Clone + Send, T: Logit>(
     if wanted != got {
         return Err(Error::ClassCount { wanted, got });
     }
-    let mut candidates = Vec::with_capacity(grid.len());
-    for score in grid {
-        let (logits, labels) = match tuning {
-            Tuning::Valid => (tuning_rows.logits, tuning_rows.labels),
-            Tuning::Paper => (calibrating_rows.logits, calibrating_rows.labels),
-        };
-        let scores = CalibrationScores::new(score_labels(score, logits, labels)?)?;
-        let threshold = judging_threshold(&scores, alpha);
-        let average_size = average_size(score, tuning_rows.logits, threshold)?;
-        candidates.push(Candidate { score: score.clone(), threshold, average_size });
-    }
-    let sizes: Vec<f64> = candidates.iter().map(|candidate| candidate.average_size).collect();
+    let (logits, labels) = match tuning {
+        Tuning::Valid => (tuning_rows.logits, tuning_rows.labels),
+        Tuning::Paper => (calibrating_rows.logits, calibrating_rows.labels),
+    };
+    let thresholds = judging_thresholds(grid, logits, labels, alpha)?;
+    let sizes = average_sizes(grid, &thresholds, tuning_rows.logits)?;
+    let candidates: Vec<Candidate<S>> = (grid.iter().cloned().zip(thresholds).zip(&sizes))
+        .map(|((score, threshold), average_size)| Candidate { score, threshold, average_size: *average_size })
+        .collect();
     let chosen = smallest(&sizes).ok_or(Error::NoCandidates)?;
     let CalibratingRows { logits, labels } = calibrating_rows;
     let calibration = Calibration::new(candidates[chosen].score.clone(), logits, labels, masked)?;
@@ -267,15 +264,52 @@ pub fn tune<S: Score + Clone + Send, T: Logit>(
 /// # Ok::<(), conformax::Error>(())
 /// ```
 pub fn average_size<S: Score, T: Logit>(score: &S, logits: Logits<'_, T>, threshold: f64) -> Result<f64> {
-    let sizes = map_chunks(logits, |first, chunk| {
-        let (mut total, mut set) = (0u64, Vec::new());
-        visit_rows(first, chunk, |_, row| {
-            set.clear();
-            score.set_into(row, threshold, &mut set);
-            total += set.len() as u64;
+    average_sizes(std::slice::from_ref(score), &[threshold], logits).map(|sizes| sizes[0])
+}
+
+/// The threshold of each candidate by its own scores: every candidate looks at a row while it is in the cache and its
+/// maximum is known, so the rows are read once for the whole grid.
+fn judging_thresholds<S: Score, T: Logit>(
+    grid: &[S],
+    logits: Logits<'_, T>,
+    labels: &[u32],
+    alpha: Alpha,
+) -> Result<Vec<f64>> {
+    let chunks = map_chunks(logits, |first, chunk| {
+        let mut scores = vec![Vec::with_capacity(chunk.len()); grid.len()];
+        visit_rows(first, chunk, |index, row| {
+            for (score, scores) in grid.iter().zip(&mut scores) {
+                scores.push(score.score(row, labels[first + index]));
+            }
             Ok(())
         })?;
-        Ok(total)
+        Ok(scores)
     })?;
-    Ok(sizes.into_iter().sum::<u64>() as f64 / logits.len() as f64)
+    let of_candidate = |candidate: usize| chunks.iter().flat_map(move |scores| &scores[candidate]).copied();
+    (0..grid.len())
+        .map(|candidate| CalibrationScores::new(of_candidate(candidate).collect()))
+        .map(|scores| Ok(judging_threshold(&scores?, alpha)))
+        .collect()
+}
+
+/// Mean set size of each candidate at its threshold, in one pass over the rows.
+fn average_sizes<S: Score, T: Logit>(
+    grid: &[S],
+    thresholds: &[f64],
+    logits: Logits<'_, T>,
+) -> Result<Vec<f64>> {
+    let chunks = map_chunks(logits, |first, chunk| {
+        let (mut totals, mut set) = (vec![0_u64; grid.len()], Vec::new());
+        visit_rows(first, chunk, |_, row| {
+            for ((score, threshold), total) in grid.iter().zip(thresholds).zip(&mut totals) {
+                set.clear();
+                score.set_into(row, *threshold, &mut set);
+                *total += set.len() as u64;
+            }
+            Ok(())
+        })?;
+        Ok(totals)
+    })?;
+    let total = |candidate: usize| chunks.iter().map(|totals| totals[candidate]).sum::<u64>();
+    Ok((0..grid.len()).map(|candidate| total(candidate) as f64 / logits.len() as f64).collect())
 }

@@ -112,16 +112,36 @@ pub fn row_maxima(logits: &[f32], classes: usize) -> Vec<f32> {
     "x86_64+avx+avx2"
 ))]
 fn maxima_into(logits: &[f32], classes: usize, maxima: &mut [f32]) {
-    const LANES: usize = 64;
     for (row, max) in logits.chunks_exact(classes).zip(maxima) {
-        let mut lanes = [f32::NEG_INFINITY; LANES];
-        let (chunks, rest) = row.as_chunks::<LANES>();
-        for chunk in chunks {
-            for lane in 0..LANES {
-                lanes[lane] = if chunk[lane] > lanes[lane] { chunk[lane] } else { lanes[lane] };
-            }
-        }
-        let tail = rest.iter().copied().fold(f32::NEG_INFINITY, |a, b| if b > a { b } else { a });
-        *max = lanes.iter().copied().fold(tail, |a, b| if b > a { b } else { a });
+        *max = match row.last_chunk() {
+            Some(last) => max_of_chunks(row.as_chunks().0, last),
+            None => row.iter().copied().fold(f32::NEG_INFINITY, larger),
+        };
     }
+}
+
+const WIDTH: usize = 64;
+
+/// The last chunk may overlap the one before.
+#[inline(always)]
+fn max_of_chunks(chunks: &[[f32; WIDTH]], last: &[f32; WIDTH]) -> f32 {
+    let mut max = *last;
+    for chunk in chunks {
+        for lane in 0..WIDTH {
+            max[lane] = larger(chunk[lane], max[lane]);
+        }
+    }
+    // As in the library: keeps the lanes of the loop in whole registers.
+    let mut max = std::hint::black_box(max);
+    for half in [32, 16, 8, 4, 2, 1] {
+        for lane in 0..half {
+            max[lane] = larger(max[lane + half], max[lane]);
+        }
+    }
+    max[0]
+}
+
+#[inline(always)]
+fn larger(a: f32, b: f32) -> f32 {
+    if a > b { a } else { b }
 }

@@ -4,9 +4,9 @@
 //! overflows: `s = max(m, m·(Σ(d/m)^δ)^{1/δ})`. A gap of zero adds an exact zero in its lane, so leaving
 //! out the labels that are not ahead changes no bit.
 
-use super::element::Element;
+use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
-use super::{LANES, math, sum_lanes, widen};
+use super::{GROUP, LANES, any_reaches, math, sum_lanes, widen};
 use crate::Gamma;
 
 /// The order of the norm, with what each kind needs.
@@ -41,16 +41,17 @@ pub(crate) fn gap_norm<T: Element>(row: &[T], max: f64, pivot: f64, order: Order
 
 fn gap_norm_on<T: Element>(isa: Isa, row: &[T], max: f64, pivot: f64, order: Order) -> f64 {
     let largest = max - pivot;
-    // One label is on top, or the gap itself is beyond f64.
-    if largest == 0.0 || largest == f64::INFINITY {
-        return largest.abs();
+    // The pivot is on top, or the gap itself is beyond f64. At γ = 1 there is nothing to add either, and no
+    // branch that guesses whether a prediction is right.
+    if order == Order::Max || largest == 0.0 || largest == f64::INFINITY {
+        return largest;
     }
     match order {
         Order::Max => largest,
         Order::One => isa.dispatch(Sum { row, pivot, term: |gap| gap }),
         Order::Two => euclidean(isa, row, pivot, largest),
         Order::Other { delta, inverse } => {
-            let sum = isa.dispatch(PowerSum { row, pivot, largest, delta });
+            let sum = isa.dispatch(Sum { row, pivot, term: |gap| math::pow_unit(gap / largest, delta) });
             let norm = largest * math::pow(sum, inverse);
             if norm > largest { norm } else { largest }
         }
@@ -89,7 +90,7 @@ fn euclidean<T: Element>(isa: Isa, row: &[T], pivot: f64, largest: f64) -> f64 {
     isa.dispatch(Sum { row, pivot, term: square }).sqrt() * back
 }
 
-/// `Σ term((z_k − pivot)₊)`.
+/// `Σ term((z_k − pivot)₊)`, where `term(0) = 0`.
 struct Sum<'a, T, F> {
     row: &'a [T],
     pivot: f64,
@@ -102,50 +103,22 @@ impl<T: Element, F: Fn(f64) -> f64> Kernel for Sum<'_, T, F> {
     #[inline(always)]
     fn run(self) -> f64 {
         let mut lanes = [0.0; LANES];
-        let (chunks, rest) = self.row.as_chunks::<LANES>();
-        for chunk in chunks {
+        let bound = T::Wide::at_most(self.pivot);
+        // Few labels are ahead as a rule, so most groups end at this test.
+        let (groups, rest) = self.row.as_chunks::<GROUP>();
+        for group in groups.iter().filter(|group| any_reaches(group, bound)) {
+            for chunk in group.as_chunks::<LANES>().0 {
+                self.add(&mut lanes, widen(chunk));
+            }
+        }
+        for chunk in rest.chunks(LANES) {
             self.add(&mut lanes, widen(chunk));
         }
-        self.add(&mut lanes, widen(rest));
         sum_lanes(lanes)
     }
 }
 
 impl<T: Element, F: Fn(f64) -> f64> Sum<'_, T, F> {
-    #[inline(always)]
-    fn add(&self, lanes: &mut [f64; LANES], logits: [f64; LANES]) {
-        for lane in 0..LANES {
-            let gap = logits[lane] - self.pivot;
-            lanes[lane] += (self.term)(if gap > 0.0 { gap } else { 0.0 });
-        }
-    }
-}
-
-/// `Σ ((z_k − pivot)₊ / largest)^δ`.
-struct PowerSum<'a, T> {
-    row: &'a [T],
-    pivot: f64,
-    largest: f64,
-    delta: f64,
-}
-
-impl<T: Element> Kernel for PowerSum<'_, T> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn run(self) -> f64 {
-        let mut lanes = [0.0; LANES];
-        let (chunks, rest) = self.row.as_chunks::<LANES>();
-        for chunk in chunks {
-            self.add(&mut lanes, widen(chunk));
-        }
-        self.add(&mut lanes, widen(rest));
-        sum_lanes(lanes)
-    }
-}
-
-impl<T: Element> PowerSum<'_, T> {
-    /// Few labels are ahead as a rule, so most chunks end at the test.
     #[inline(always)]
     fn add(&self, lanes: &mut [f64; LANES], logits: [f64; LANES]) {
         let mut ahead = false;
@@ -155,10 +128,14 @@ impl<T: Element> PowerSum<'_, T> {
         if !ahead {
             return;
         }
+        // Two loops: in one, the compiler takes two lanes at a time.
+        let mut gaps = [0.0; LANES];
         for lane in 0..LANES {
             let gap = logits[lane] - self.pivot;
-            let ratio = if gap > 0.0 { gap / self.largest } else { 0.0 };
-            lanes[lane] += math::pow_unit(ratio, self.delta);
+            gaps[lane] = if gap > 0.0 { gap } else { 0.0 };
+        }
+        for lane in 0..LANES {
+            lanes[lane] += (self.term)(gaps[lane]);
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The largest logit of a row, and whether the row may be used at all.
 
-use super::LANES;
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
+use super::{fold_lanes, halve, larger, whole};
 
 /// Why a row cannot be used.
 #[derive(Clone, Copy, Debug)]
@@ -79,47 +79,48 @@ impl<T: Element> Kernel for Maxima<'_, '_, T> {
     }
 }
 
+/// Logits looked at together. Neither a maximum nor the check depends on the order, so this is a matter of speed
+/// alone: enough independent chains to keep up with memory, few enough to stay in 16 registers.
+const WIDTH: usize = 32;
+
 /// `None` where a logit is NaN or +∞ or all are −∞.
 #[inline(always)]
 fn checked_max<T: Element>(row: &[T]) -> Option<f64> {
-    let mut max = [T::Wide::NEG_INFINITY; LANES];
-    let mut sum = [T::Wide::ZERO; LANES];
-    let (chunks, rest) = row.as_chunks::<LANES>();
-    for chunk in chunks {
-        let logits = chunk.map(|logit| logit.widen());
-        // Two loops: in one, the compiler keeps the lanes in memory instead of registers.
-        for lane in 0..LANES {
-            max[lane] = larger(logits[lane], max[lane]);
-        }
-        // One addition checks a logit: NaN and +∞ stay in a sum whatever follows.
-        for lane in 0..LANES {
-            sum[lane] = sum[lane] + logits[lane];
-        }
-    }
-    let mut width = LANES / 2;
-    while width > 0 {
-        for lane in 0..width {
-            max[lane] = larger(max[lane + width], max[lane]);
-        }
-        for lane in 0..width {
-            sum[lane] = sum[lane] + sum[lane + width];
-        }
-        width /= 2;
-    }
-    let (mut best, mut total) = (max[0], sum[0]);
-    for logit in rest {
-        best = larger(logit.widen(), best);
-        total = total + logit.widen();
-    }
+    let (best, total) = match row.last_chunk::<WIDTH>() {
+        // The last chunk may overlap the one before: a logit that counts twice changes neither answer.
+        Some(last) => fold_chunks(row.as_chunks::<WIDTH>().0, last),
+        None => row.iter().fold((T::Wide::NEG_INFINITY, T::Wide::ZERO), |(best, total), logit| {
+            (larger(logit.widen(), best), total + logit.widen())
+        }),
+    };
     // A sum of huge finite logits may overflow: then they are looked at one by one.
     let sound = total < T::Wide::INFINITY || row.iter().all(|logit| logit.widen() < T::Wide::INFINITY);
     (sound && best > T::Wide::NEG_INFINITY).then(|| best.to_f64() + 0.0)
 }
 
-/// As one instruction, which `b` survives where `a` is NaN.
+/// The maximum, and a sum in which every NaN and +∞ has left its trace.
 #[inline(always)]
-fn larger<W: Wide>(a: W, b: W) -> W {
-    if a > b { a } else { b }
+fn fold_chunks<T: Element>(chunks: &[[T; WIDTH]], last: &[T; WIDTH]) -> (T::Wide, T::Wide) {
+    let mut max = [T::Wide::NEG_INFINITY; WIDTH];
+    let mut sum = [T::Wide::ZERO; WIDTH];
+    for chunk in chunks {
+        take_chunk(&mut max, &mut sum, chunk);
+    }
+    take_chunk(&mut max, &mut sum, last);
+    let add = |a: T::Wide, b: T::Wide| a + b;
+    let (max, sum) = (whole(max), whole(sum));
+    (fold_lanes(halve(max, larger), larger), fold_lanes(halve(sum, add), add))
+}
+
+#[inline(always)]
+fn take_chunk<T: Element>(max: &mut [T::Wide; WIDTH], sum: &mut [T::Wide; WIDTH], chunk: &[T; WIDTH]) {
+    // Two loops: in one, the compiler keeps the lanes in memory instead of registers.
+    for lane in 0..WIDTH {
+        max[lane] = larger(chunk[lane].widen(), max[lane]);
+    }
+    for lane in 0..WIDTH {
+        sum[lane] = sum[lane] + chunk[lane].widen();
+    }
 }
 
 #[cfg(test)]

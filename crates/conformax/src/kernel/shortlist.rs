@@ -2,9 +2,10 @@
 
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
+use super::{GROUP, any_reaches};
 
-/// Labels looked at together; most groups hold none and end at one test.
-const GROUP: usize = 32;
+/// Labels looked at one by one where one of them may be within the band.
+const PART: usize = 8;
 
 /// Appends, in index order, every label with `fl(max − z) ≤ distance`.
 ///
@@ -26,10 +27,17 @@ pub(crate) fn shortlist_band<T: Element>(
     let band = Band { max, beyond, distance };
     if row.len() < GROUP {
         // Shorter than the cost of choosing an instruction set.
-        band.collect(row, 0, out);
+        band.collect_each(row, 0, band.bound::<T::Wide>(), out);
     } else {
         Isa::best().dispatch(Shortlist { row, band, out });
     }
+}
+
+/// The labels with `fl(max − z) ≤ distance` of a row of at most 32, as bits. Without a branch: a wrong guess would cost
+/// more than such a row.
+#[inline]
+pub(crate) fn near_bits<T: Element>(row: &[T], max: f64, distance: f64) -> u32 {
+    row.iter().rev().fold(0, |near, logit| near << 1 | u32::from(max - logit.to_f64() <= distance))
 }
 
 #[derive(Clone, Copy)]
@@ -43,23 +51,44 @@ impl Band {
     #[inline(always)]
     fn holds(self, logit: f64) -> bool {
         let gap = self.max - logit;
-        gap <= self.distance && gap > self.beyond
+        (gap <= self.distance) & (gap > self.beyond)
     }
 
     #[inline(always)]
-    fn collect<T: Element>(self, group: &[T], first: u32, out: &mut Vec<u32>) {
-        out.extend(
-            (first..).zip(group).filter(|(_, logit)| self.holds(logit.to_f64())).map(|(label, _)| label),
-        );
+    fn collect<T: Element>(self, group: &[T], first: u32, bound: T::Wide, out: &mut Vec<u32>) {
+        let (parts, rest) = group.as_chunks::<PART>();
+        for (part, first) in parts.iter().zip((first..).step_by(PART)) {
+            if any_reaches(part, bound) {
+                self.collect_each(part, first, bound, out);
+            }
+        }
+        self.collect_each(rest, first + (group.len() - rest.len()) as u32, bound, out);
     }
 
-    /// Bounds around every logit that the band holds, in the type that compares fastest.
+    /// At most 64 labels. Which of them may be held is a word of bits first: that takes no branch, and a wrong guess
+    /// costs more than the look at a label.
+    ///
+    /// Not inlined: one copy of this loop keeps the search around it small.
+    #[inline(never)]
+    fn collect_each<T: Element>(self, part: &[T], first: u32, bound: T::Wide, out: &mut Vec<u32>) {
+        let mut open = 0_u64;
+        for logit in part.iter().rev() {
+            open = open << 1 | u64::from(logit.widen() >= bound);
+        }
+        while open != 0 {
+            let place = open.trailing_zeros();
+            if self.holds(part[place as usize].to_f64()) {
+                out.push(first + place);
+            }
+            open &= open - 1;
+        }
+    }
+
+    /// A bound below every logit that the band holds, in the type that compares fastest.
     #[inline(always)]
-    fn bounds<W: Wide>(self) -> (W, W) {
-        let slack = |distance: f64| (self.max.abs() + distance.abs()) * 1e-12;
-        let lower = W::at_most(self.max - self.distance - slack(self.distance));
-        let upper = W::at_least(self.max - self.beyond + slack(self.beyond));
-        (lower, upper)
+    fn bound<W: Wide>(self) -> W {
+        let slack = (self.max.abs() + self.distance.abs()) * 1e-12;
+        W::at_most(self.max - self.distance - slack)
     }
 }
 
@@ -74,32 +103,16 @@ impl<T: Element> Kernel for Shortlist<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) {
-        if self.band.beyond == f64::NEG_INFINITY {
-            let lower = self.band.bounds::<T::Wide>().0;
-            self.collect_groups(|logit| logit >= lower);
-        } else {
-            let (lower, upper) = self.band.bounds::<T::Wide>();
-            self.collect_groups(|logit| (logit >= lower) & (logit <= upper));
-        }
-    }
-}
-
-impl<T: Element> Shortlist<'_, '_, T> {
-    #[inline(always)]
-    fn collect_groups(self, may_hold: impl Fn(T::Wide) -> bool) {
+        let bound = self.band.bound::<T::Wide>();
         let (groups, rest) = self.row.as_chunks::<GROUP>();
         let mut first = 0;
         for group in groups {
-            let mut any = false;
-            for logit in group {
-                any |= may_hold(logit.widen());
-            }
-            if any {
-                self.band.collect(group, first, self.out);
+            if any_reaches(group, bound) {
+                self.band.collect(group, first, bound, self.out);
             }
             first += GROUP as u32;
         }
-        self.band.collect(rest, first, self.out);
+        self.band.collect(rest, first, bound, self.out);
     }
 }
 
@@ -109,7 +122,7 @@ mod tests {
 
     #[test]
     fn takes_exactly_the_labels_within_the_distance() {
-        for len in [1, 10, 31, 32, 33, 1000] {
+        for len in [1, 10, 31, 32, 33, 63, 64, 65, 100, 1000] {
             let row: Vec<f32> = (0..len).map(|i| ((i * 7919) % 1013) as f32 / 64.0 - 8.0).collect();
             let max = f64::from(row.iter().copied().fold(f32::NEG_INFINITY, f32::max));
             for distance in [0.0, 1.0 / 64.0, 1.0, 7.3, f64::INFINITY] {
@@ -126,6 +139,10 @@ mod tests {
                 shortlist_band(&row, max, distance / 2.0, distance, &mut out);
                 out.sort_unstable();
                 assert_eq!(out, plain, "two bands make the whole");
+                if len <= 32 {
+                    let bits = plain.iter().fold(0, |bits, label| bits | 1 << label);
+                    assert_eq!(near_bits(&row, max, distance), bits);
+                }
             }
         }
     }

@@ -6,7 +6,7 @@
 use super::ranking::Ranking;
 use super::{Score, softmax_over};
 use crate::activation::normalize_gaps;
-use crate::kernel::{Order, gap_norm, keep_lanes, math, shortlist};
+use crate::kernel::{Order, gap_norm, keep_lanes, math, near_bits, shortlist};
 use crate::{Gamma, Logit, Row};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
@@ -35,28 +35,25 @@ impl Score for EntmaxScore {
         gap_norm(row.logits(), row.max(), logit, Order::from(self.gamma))
     }
 
+    #[inline]
     fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
-        // s ≥ max z − z_y for every γ, so nobody further down can be in. For γ ≥ 2 most of those go too: several
-        // labels ahead add up to more than any gap.
-        let bands = [0.4 * threshold, threshold];
-        let whole = Ranking::new(row, out, &bands[1..]);
-        match Order::from(self.gamma) {
-            Order::Max => whole.finish_all(),
-            _ if threshold == f64::INFINITY => whole.finish_all(),
-            // No score is negative. Below, the top label's is taken to be within the threshold.
-            _ if threshold < 0.0 => {}
-            _ if threshold > 0.0 && !ESTIMATES_ARE_SAFE.contains(&threshold) => {
-                self.keep_by_score(whole, threshold, 0, usize::MAX);
-            }
-            Order::One => {
-                self.walk(Ranking::new(row, out, &bands), threshold, |sums| sums.gaps, threshold);
-            }
-            Order::Two => self.walk(whole, threshold, |sums| sums.squares, threshold * threshold),
-            Order::Other { delta, inverse } => {
-                let ranking = if delta < 1.0 { Ranking::new(row, out, &bands) } else { whole };
-                self.search(ranking, threshold, delta, inverse);
-            }
+        // No score is negative, and none is within a threshold that is no number.
+        if !(threshold >= 0.0) {
+            return;
         }
+        // s ≥ max z − z_y for every γ, so nobody further down can be in. The top label's score is 0 and the second's is its
+        // gap, so of one or two labels within reach every one is in.
+        if row.classes() <= 32 {
+            let near = near_bits(row.logits(), row.max(), threshold);
+            let others = near & (near - 1);
+            if others & others.wrapping_sub(1) == 0 {
+                push_pair(row, near, others, out);
+            } else {
+                self.keep(Ranking::of_bits(row, out, near), threshold, true);
+            }
+            return;
+        }
+        self.wide_set_into(row, threshold, out);
     }
 
     fn scored_set_into<T: Logit>(
@@ -116,6 +113,16 @@ const SLACK: f64 = 1e-8;
 /// Thresholds whose squares are safe to compare; outside, every label is scored.
 const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e140;
 
+/// Appends the label of the lowest bit of `near` and that of `others`, if it has one, best first.
+#[inline]
+fn push_pair<T: Logit>(row: Row<'_, T>, near: u32, others: u32, out: &mut Vec<u32>) {
+    let first = near.trailing_zeros();
+    let second = if others == 0 { first } else { others.trailing_zeros() };
+    let swap = row.logit(second) > row.logit(first);
+    out.extend_from_slice(&if swap { [second, first] } else { [first, second] });
+    out.truncate(out.len() - usize::from(others == 0));
+}
+
 /// Sums of the gaps and of their squares over the labels ahead, updated down the ranking by adding
 /// non-negative terms only.
 struct GapSums {
@@ -127,6 +134,30 @@ struct GapSums {
 
 impl GapSums {
     #[inline]
+    fn new(max: f64) -> Self {
+        Self { gaps: 0.0, squares: 0.0, ahead: 0.0, logit: max }
+    }
+
+    /// How far below the maximum a label may lie whose gaps to the labels so far add up to `sum` at most.
+    #[inline]
+    fn reach(&self, max: f64, sum: f64) -> f64 {
+        (max - self.logit) + (sum - self.gaps) / self.ahead
+    }
+
+    /// Bounds of the norm of order δ: norms of one vector fall as the order rises, from the sum of the gaps at 1
+    /// over the Euclidean norm at 2 to the largest gap. A single gap is every norm.
+    #[inline]
+    fn bounds(&self, delta: f64) -> (f64, f64) {
+        let (sum, euclidean) = (self.gaps, self.squares.sqrt());
+        match delta {
+            _ if self.ahead <= 2.0 => (sum, sum),
+            ..1.0 => (sum, f64::INFINITY),
+            ..2.0 => (euclidean, sum),
+            _ => (0.0, euclidean),
+        }
+    }
+
+    #[inline]
     fn step(&mut self, logit: f64) {
         let gap = self.logit - logit;
         self.squares += 2.0 * gap * self.gaps + self.ahead * gap * gap;
@@ -137,6 +168,36 @@ impl GapSums {
 }
 
 impl EntmaxScore {
+    /// Kept out of the way of narrow rows, which take less time than this function's prologue.
+    #[inline(never)]
+    fn wide_set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
+        // For γ > 2 few labels come near that, as several ahead add up to more than any gap: `search` starts with the
+        // nearest and learns from them how far to look.
+        let nearest = self.gamma.delta() < 1.0 && ESTIMATES_ARE_SAFE.contains(&threshold);
+        let reach = if nearest { 0.4 * threshold } else { threshold };
+        let ranking = Ranking::within(row, out, reach);
+        match nearest {
+            true => self.keep(ranking, threshold, false),
+            false if ranking.len() <= 2 => ranking.finish_all(),
+            false => self.keep(ranking, threshold, true),
+        }
+    }
+
+    /// Keeps the labels that are in; `all` says that the ranking holds every label within reach.
+    #[inline(never)]
+    fn keep<T: Logit>(&self, ranking: Ranking<'_, '_, T>, threshold: f64, all: bool) {
+        match Order::from(self.gamma) {
+            Order::Max => ranking.finish_all(),
+            _ if threshold == f64::INFINITY => ranking.finish_all(),
+            _ if threshold > 0.0 && !ESTIMATES_ARE_SAFE.contains(&threshold) => {
+                self.keep_by_score(ranking, threshold, 0, usize::MAX);
+            }
+            Order::One => self.walk(ranking, threshold, |sums| sums.gaps, threshold),
+            Order::Two => self.walk(ranking, threshold, |sums| sums.squares, threshold * threshold),
+            Order::Other { delta, inverse } => self.search(ranking, threshold, all, (delta, inverse)),
+        }
+    }
+
     /// Keeps the labels that are in: `estimate` is compared with `limit`, and the score itself decides wherever
     /// they are close.
     fn walk<T: Logit>(
@@ -147,7 +208,7 @@ impl EntmaxScore {
         limit: f64,
     ) {
         let row = ranking.row();
-        let mut sums = GapSums { gaps: 0.0, squares: 0.0, ahead: 0.0, logit: row.max() };
+        let mut sums = GapSums::new(row.max());
         let (mut kept, mut place) = (0, 0);
         while let Some(label) = ranking.get(place) {
             sums.step(row.logit(label));
@@ -163,10 +224,37 @@ impl EntmaxScore {
         ranking.finish(kept);
     }
 
-    /// As `walk` where no recurrence gives the next estimate from the last: doubles down the ranking until a
-    /// label is not clearly in, and bisects.
-    fn search<T: Logit>(&self, mut ranking: Ranking<'_, '_, T>, threshold: f64, delta: f64, inverse: f64) {
+    /// As `walk` where no recurrence gives the next estimate from the last: norms that have one enclose the
+    /// boundary, and estimates bisect what they leave open.
+    fn search<T: Logit>(
+        &self,
+        mut ranking: Ranking<'_, '_, T>,
+        threshold: f64,
+        mut all: bool,
+        (delta, inverse): (f64, f64),
+    ) {
         let row = ranking.row();
+        let (below, above) = (threshold * (1.0 - SLACK), threshold * (1.0 + SLACK));
+        let mut sums = GapSums::new(row.max());
+        let (mut inside, mut outside) = (0, 0);
+        loop {
+            let Some(label) = ranking.get(outside) else {
+                if all {
+                    break;
+                }
+                ranking.reach(sums.reach(row.max(), above).min(threshold));
+                all = true;
+                continue;
+            };
+            sums.step(row.logit(label));
+            let (least, most) = sums.bounds(delta);
+            if least > above {
+                break;
+            }
+            outside += 1;
+            // Scores rise down the ranking, so all before this one are in too.
+            inside = if most <= below { outside } else { inside };
+        }
         let estimate = |ranking: &Ranking<'_, '_, T>, place: usize| {
             let ranked = ranking.first(place + 1);
             let logit = row.logit(ranked[place]);
@@ -178,20 +266,12 @@ impl EntmaxScore {
             let sum: f64 = ranked[..place].iter().map(|label| math::pow_unit(ratio(label), delta)).sum();
             largest * math::pow(sum, inverse)
         };
-        let limit = threshold * (1.0 - SLACK);
-        let (mut inside, mut outside) = (1, 1); // The top label scores 0.
-        while ranking.get(outside).is_some() && estimate(&ranking, outside) <= limit {
-            (inside, outside) = (outside + 1, 2 * outside);
-            while outside > inside && ranking.get(outside).is_none() {
-                outside -= 1;
-            }
+        let mut open = outside;
+        while inside < open {
+            let middle = usize::midpoint(inside, open);
+            if estimate(&ranking, middle) <= below { inside = middle + 1 } else { open = middle }
         }
-        while inside < outside {
-            let middle = usize::midpoint(inside, outside);
-            if estimate(&ranking, middle) <= limit { inside = middle + 1 } else { outside = middle }
-        }
-        let mut open = inside;
-        while ranking.get(open).is_some() && estimate(&ranking, open) <= threshold * (1.0 + SLACK) {
+        while open < outside && estimate(&ranking, open) <= above {
             open += 1;
         }
         self.keep_by_score(ranking, threshold, inside, open);

@@ -38,11 +38,43 @@ impl<'a, 'r, T: Logit> Ranking<'a, 'r, T> {
                 self.sort_stretch();
             } else {
                 let (&distance, rest) = self.bands.split_first()?;
-                shortlist_band(self.row.logits(), self.row.max(), self.beyond, distance, self.labels);
-                (self.bands, self.beyond) = (rest, distance);
+                self.bands = rest;
+                self.reach(distance);
             }
         }
         Some(self.labels[self.start + place])
+    }
+
+    /// The labels within `distance` of the maximum.
+    #[inline]
+    pub(crate) fn within(row: Row<'r, T>, labels: &'a mut Vec<u32>, distance: f64) -> Self {
+        let mut ranking = Self::new(row, labels, &[]);
+        ranking.reach(distance);
+        ranking
+    }
+
+    /// The labels whose bits are set.
+    #[inline]
+    pub(crate) fn of_bits(row: Row<'r, T>, labels: &'a mut Vec<u32>, mut bits: u32) -> Self {
+        let ranking = Self::new(row, labels, &[]);
+        while bits != 0 {
+            ranking.labels.push(bits.trailing_zeros());
+            bits &= bits - 1;
+        }
+        ranking
+    }
+
+    /// Labels found so far.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.labels.len() - self.start
+    }
+
+    /// Adds the labels within `distance` of the maximum, once those of the bands have been asked for.
+    #[inline]
+    pub(crate) fn reach(&mut self, distance: f64) {
+        shortlist_band(self.row.logits(), self.row.max(), self.beyond, distance, self.labels);
+        self.beyond = distance;
     }
 
     fn sort_stretch(&mut self) {
