@@ -66,6 +66,56 @@ fn what_follows_a_close_label_is_not_taken_for_granted() {
     }
 }
 
+/// Logits on a grid, so that ties happen, some of them masked; `scale` goes beyond what can be squared.
+fn grid(classes: usize, seed: usize, scale: f64) -> Vec<f64> {
+    let logit = |class: usize| match (class + seed) % 13 {
+        5 if classes > 3 && class > 0 => f64::NEG_INFINITY,
+        _ => ((class * 7919 + seed * 104_729) % 101) as f64 / 8.0 * scale,
+    };
+    (0..classes).map(logit).collect()
+}
+
+/// Thresholds on, just beside and close to some of the scores, and those beyond all of them.
+fn thresholds(scores: &[f64]) -> Vec<f64> {
+    let step = scores.len().div_ceil(12);
+    let beside =
+        |score: &f64| [*score, score.next_down(), score * (1.0 - 5e-9), score * (1.0 + 5e-9), 0.4 * score];
+    let mut all: Vec<f64> = scores.iter().step_by(step).flat_map(beside).collect();
+    all.extend([0.0, -1.0, f64::INFINITY]);
+    all
+}
+
+/// Every label with `score ≤ threshold`, best first and ties by their class, with the score's own bits: what the fast
+/// paths for narrow and wide rows, for each kind of δ and for tiny and huge logits have to give.
+#[test]
+fn entmax_sets_are_the_definition() {
+    for (classes, seed, scale) in [2, 3, 8, 9, 32, 33, 100]
+        .into_iter()
+        .flat_map(|classes| (0..3).map(move |seed| (classes, seed)))
+        .flat_map(|(classes, seed)| [1.0, 1e-170, 1e150].map(|scale| (classes, seed, scale)))
+    {
+        let logits = grid(classes, seed, scale);
+        let row = Row::new(&logits).unwrap();
+        let mut ranked: Vec<u32> = (0..classes as u32).collect();
+        ranked.sort_by(|a, b| row.logit(*b).total_cmp(&row.logit(*a)).then(a.cmp(b)));
+        for gamma in [1.0, 1.02, 1.3, 1.5, 1.9, 2.0, 2.5, 3.0, 8.0, 16.0] {
+            let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+            let scores: Vec<f64> = ranked.iter().map(|label| score.score(row, *label)).collect();
+            for threshold in thresholds(&scores) {
+                let within = |place: &usize| scores[*place] <= threshold;
+                let (labels, bits): (Vec<u32>, Vec<u64>) =
+                    (0..classes).filter(within).map(|place| (ranked[place], scores[place].to_bits())).unzip();
+                let (mut set, mut scored, mut found) = (vec![9], vec![9], Vec::new());
+                score.set_into(row, threshold, &mut set);
+                score.scored_set_into(row, threshold, &mut scored, &mut found);
+                assert_eq!(set[1..], labels, "{logits:?}, gamma {gamma}, threshold {threshold:e}");
+                assert_eq!(scored, set);
+                assert_eq!(found.into_iter().map(f64::to_bits).collect::<Vec<_>>(), bits);
+            }
+        }
+    }
+}
+
 /// `U·p₁` and `p₁ − U·p₁` at the top: without a draw 0 and all of it.
 #[test]
 fn a_score_without_a_draw_does_not_draw() {
