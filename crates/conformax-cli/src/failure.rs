@@ -96,9 +96,8 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         return hint_of_core(error);
     }
     match error.downcast_ref::<conformax_io::Error>()?.problem() {
-        Problem::Io(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            Some("check the name; outputs go to folders that exist")
-        }
+        Problem::Io(error) => hint_of_system(error.kind()),
+        Problem::Changed => Some("run again when nothing else writes to it"),
         Problem::Damaged { .. } | Problem::Truncated { .. } => Some("write or copy the file again"),
         Problem::NoRows => Some("every data file needs at least one row"),
         Problem::Probability(_) => Some("leave out `--input probabilities` if these are logits"),
@@ -111,6 +110,21 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         }
         Problem::RowsDiffer { .. } => {
             Some("logits and labels must come from the same rows, in the same order")
+        }
+        _ => None,
+    }
+}
+
+fn hint_of_system(kind: std::io::ErrorKind) -> Option<&'static str> {
+    use std::io::ErrorKind;
+    match kind {
+        ErrorKind::NotFound => Some("check the name; outputs go to folders that exist"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
+            Some("make room or write elsewhere; no half-written file was left")
+        }
+        ErrorKind::FileTooLarge => Some("raise the limit on file sizes (ulimit -f) or write elsewhere"),
+        ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied => {
+            Some("choose a file or folder that you may read or write")
         }
         _ => None,
     }

@@ -28,6 +28,7 @@ mod model;
 mod numbers;
 mod plan;
 mod predict;
+mod process;
 mod proportion;
 mod split;
 mod study;
@@ -47,6 +48,7 @@ use crate::failure::Failure;
 
 pub use crate::exit_code::ExitCode;
 pub use crate::interrupt::{interrupt, stop_on_interrupt};
+pub use crate::process::prepare_process;
 
 /// Runs the command: the first of `args` is the program's name, as `std::env::args_os` has it.
 ///

@@ -1,20 +1,20 @@
 //! `conformax study`: every procedure on every benchmark, and a report of what was found.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+mod folder;
+
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use conformax_io::Output;
-use conformax_report::{File, Options, render};
+use conformax_report::{Options, render};
 use conformax_study::{Progress, Results, RunOptions, Stage, Study, Verdict, results_csv};
 use indicatif::ProgressBar;
 
-use crate::args::overwrite;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::numbers::count;
+use crate::study::folder::{RESULTS_CSV, StudyFolder};
 
 /// Compare procedures over benchmarks, levels and random splits, and write a report.
 ///
@@ -46,10 +46,7 @@ pub(crate) struct StudyArgs {
 
 pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let study = args.study.as_deref().map_or_else(|| Ok(Study::paper()), Study::read)?;
-    let results_json = args.output.join("results.json");
-    create_folder(&args.output)?;
-    // Opened before the work, so that a folder that cannot be written to is found out now and not after it.
-    let json = Output::create(&results_json, overwrite(args.force))?;
+    let mut folder = StudyFolder::open(&args.output, args.force)?;
     let bar = StageBar(console.stages());
     let results = study.run(&RunOptions { benchmarks: args.benchmarks.clone() }, &bar)?;
     bar.0.finish_and_clear();
@@ -57,13 +54,12 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
     for absent in &results.absent {
         console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
     }
-    let mut files = vec![File { path: "results.csv".to_owned(), bytes: results_csv(&results).into_bytes() }];
-    files.extend(render(&results, &Options { png: args.png }));
-    for file in &files {
+    folder.write(RESULTS_CSV, results_csv(&results).as_bytes())?;
+    for file in render(&results, &Options { png: args.png }) {
         interrupt::check()?;
-        write(&args.output.join(&file.path), &file.bytes, args.force)?;
+        folder.write(&file.path, &file.bytes)?;
     }
-    finish(json, &serde_json::to_vec_pretty(&results)?)?;
+    folder.finish(&serde_json::to_vec_pretty(&results)?)?;
     writeln!(console.out(), "{}", args.output.join("report/index.html").display())?;
     console.note(summary(&results))
 }
@@ -98,21 +94,4 @@ fn summary(results: &Results) -> String {
         _ => format!(", {reproduced} of {claims} claims of the paper reproduced"),
     };
     format!("{records} records over {} benchmarks in {took:.1} s{claims}", results.benchmarks.len())
-}
-
-fn create_folder(folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder).map_err(|error| Failure::of_file(folder, error))
-}
-
-fn write(path: &Path, bytes: &[u8], force: bool) -> Result<(), Failure> {
-    if let Some(folder) = path.parent() {
-        create_folder(folder)?;
-    }
-    finish(Output::create(path, overwrite(force))?, bytes)
-}
-
-fn finish(mut output: Output, bytes: &[u8]) -> Result<(), Failure> {
-    let path = output.path().to_owned();
-    output.write_all(bytes).map_err(|error| Failure::of_file(&path, error))?;
-    Ok(output.finish()?)
 }

@@ -149,6 +149,9 @@ pub enum Problem {
         /// Bytes that exist.
         found: u64,
     },
+    /// Somebody else wrote to the file, replaced it or removed it.
+    #[error("changed while it was read")]
+    Changed,
     /// Elements of the wrong type.
     #[error("{what} must be {wanted}, got {found}")]
     Dtype {

@@ -93,9 +93,12 @@ mod sets;
 mod shards;
 mod source;
 mod source_options;
+mod stamp;
 #[cfg(feature = "parquet")]
 mod thrift;
 mod values;
+#[cfg(feature = "npy")]
+mod zip_sink;
 
 pub use block::Block;
 pub use cells::{CellType, Cells, NamedCells};
@@ -103,6 +106,8 @@ pub use class_names::ClassNames;
 pub use error::{Column, Error, Place, Problem, Result};
 pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, row_fingerprints};
 pub use format::Format;
+#[cfg(feature = "parquet")]
+pub use guard::hush_caught_panics;
 pub use input::Input;
 pub use model::{Model, TuningRecord};
 #[cfg(feature = "npy")]

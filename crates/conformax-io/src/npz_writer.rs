@@ -10,6 +10,7 @@ use crate::error::{Error, InFile, Problem, Result};
 use crate::npy_header::header_bytes;
 use crate::output::{Output, Overwrite};
 use crate::values::{ByteOrder, each_dtype};
+use crate::zip_sink::{Failure, ZipSink};
 use crate::{Block, ClassNames, Dtype, Values};
 
 /// Size and type of the array to be written; the header comes first, so both must be known.
@@ -45,7 +46,8 @@ fn order_mark() -> char {
 
 /// Writes `logits`, `labels` and `class_names` into one `.npz`, uncompressed so that it is read at the disk's speed.
 pub struct NpzWriter {
-    zip: ZipWriter<BufWriter<Output>>,
+    zip: ZipWriter<ZipSink>,
+    failure: Failure,
     path: std::path::PathBuf,
     shape: ArrayShape,
     written: u64,
@@ -61,11 +63,12 @@ impl NpzWriter {
         shape: ArrayShape,
         names: Option<ClassNames>,
     ) -> Result<Self> {
-        let output = BufWriter::with_capacity(1 << 18, Output::create(path, overwrite)?);
-        let mut zip = ZipWriter::new(output);
+        let (sink, failure) = ZipSink::new(Output::create(path, overwrite)?);
+        let mut zip = ZipWriter::new(sink);
         start(&mut zip, "logits.npy").in_file(path)?;
         zip.write_all(&shape.header()).in_file(path)?;
-        Ok(Self { zip, path: path.to_owned(), shape, written: 0, labels: None, names })
+        failure.check().in_file(path)?;
+        Ok(Self { zip, failure, path: path.to_owned(), shape, written: 0, labels: None, names })
     }
 
     /// Appends rows of a block, given by their index in it.
@@ -73,6 +76,7 @@ impl NpzWriter {
         for &row in rows {
             self.zip.write_all(row_bytes(block, row)).in_file(&self.path)?;
         }
+        self.failure.check().in_file(&self.path)?;
         self.written += rows.len() as u64;
         if let Some(labels) = &block.labels {
             self.labels.get_or_insert_default().extend(rows.iter().map(|&row| labels[row]));
@@ -87,9 +91,9 @@ impl NpzWriter {
             return Err(Error::new(self.path, Problem::Truncated { wanted, found }));
         }
         self.write_rest().in_file(&self.path)?;
-        let output = self.zip.finish().map_err(zip_problem).in_file(&self.path)?;
-        let output = output.into_inner().map_err(|error| error.into_error()).in_file(&self.path)?;
-        output.finish()
+        let sink = self.zip.finish().map_err(zip_problem).in_file(&self.path)?;
+        self.failure.check().in_file(&self.path)?;
+        sink.finish()
     }
 
     fn write_rest(&mut self) -> std::result::Result<(), Problem> {
@@ -108,7 +112,7 @@ impl NpzWriter {
     }
 }
 
-fn start(zip: &mut ZipWriter<BufWriter<Output>>, name: &str) -> std::result::Result<(), Problem> {
+fn start(zip: &mut ZipWriter<ZipSink>, name: &str) -> std::result::Result<(), Problem> {
     let stored = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
     zip.start_file(name, stored).map_err(zip_problem)
 }

@@ -7,21 +7,41 @@ use crate::error::{Error, InFile, Problem, Result};
 use crate::format::Format;
 use crate::positioned::PositionedFile;
 use crate::reader::{Reader, Wanted};
+use crate::stamp::Stamp;
 
 /// One file of a data set, and the file its labels are in where that is another.
 #[derive(Debug, Clone)]
 pub(crate) struct File {
     path: PathBuf,
     labels: Option<PathBuf>,
+    /// As they were before anything was read.
+    stamps: [Option<Stamp>; 2],
 }
 
 impl File {
     pub(crate) fn new(path: &Path, labels: Option<&Path>) -> Self {
-        Self { path: path.to_owned(), labels: labels.map(Path::to_owned) }
+        Self {
+            path: path.to_owned(),
+            labels: labels.map(Path::to_owned),
+            stamps: [Stamp::of(path), labels.and_then(Stamp::of)],
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// An error where this file, or the one with its labels, is no longer what it was when the data set was opened.
+    pub(crate) fn check_unchanged(&self) -> Result<()> {
+        let paths = [Some(self.path()), self.labels.as_deref()];
+        for (path, before) in paths.into_iter().zip(&self.stamps) {
+            if let (Some(path), Some(before)) = (path, before)
+                && Stamp::of(path).as_ref() != Some(before)
+            {
+                return Err(Error::new(path, Problem::Changed));
+            }
+        }
+        Ok(())
     }
 
     /// Standard input, a named pipe or a device: bytes that pass by once.

@@ -2,9 +2,9 @@
 //!
 //! Bytes go to `.NAME.conformax-PID-RANDOM.tmp` in the same folder, which is locked while its writer lives; `finish`
 //! syncs it and gives it its name. A writer that is dropped removes it. One that was killed cannot, so the next writer of
-//! the same name does: it removes every such file that nobody has locked.
+//! the same name does, even one that then finds the name taken: it removes every such file that nobody has locked.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -28,6 +28,7 @@ pub struct Output {
     path: PathBuf,
     temporary: PathBuf,
     overwrite: Overwrite,
+    follows_dead_writer: bool,
     finished: bool,
 }
 
@@ -38,11 +39,18 @@ impl Output {
             return Err(Error::new(path, io::Error::from(io::ErrorKind::IsADirectory)));
         }
         if overwrite == Overwrite::Refuse && path.try_exists().in_file(path)? {
+            remove_leftovers(path);
             return Err(Error::new(path, Problem::Exists));
         }
-        remove_leftovers(path);
         let (file, temporary) = create_locked(path).in_file(path)?;
-        Ok(Self { file, path: path.to_owned(), temporary, overwrite, finished: false })
+        // Only now: were this writer killed between the two, a leftover would still tell of the one before it.
+        let follows_dead_writer = remove_leftovers(path);
+        Ok(Self { file, path: path.to_owned(), temporary, overwrite, follows_dead_writer, finished: false })
+    }
+
+    /// Whether an earlier writer of this name was killed: what it had finished elsewhere is then half of something.
+    pub fn follows_dead_writer(&self) -> bool {
+        self.follows_dead_writer
     }
 
     /// The name the file will have.
@@ -115,10 +123,10 @@ fn create_locked(path: &Path) -> io::Result<(File, PathBuf)> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
             Ok(file) => {
-                // Not every file system has locks; without one the file merely looks like a leftover to others.
-                let _ = file.try_lock();
-                // Between its creation and its lock another run may have taken it for a leftover.
-                if temporary.try_exists()? {
+                // Between its creation and its lock another run may take it for a leftover: that one then holds the
+                // lock, or has removed the file. Without locks in the file system nobody removes anything.
+                let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
+                if !taken && temporary.try_exists()? {
                     return Ok((file, temporary));
                 }
             }
@@ -126,17 +134,20 @@ fn create_locked(path: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// Removes the temporary files of writers that died. Failing to is no reason not to write.
-fn remove_leftovers(path: &Path) {
+/// Removes the temporary files of writers that died, and says whether there were any. Failing to is no reason not to
+/// write.
+fn remove_leftovers(path: &Path) -> bool {
     let prefix = temporary_prefix(path);
-    let Ok(entries) = fs::read_dir(folder_of(path)) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let ours = name.to_str().is_some_and(|name| name.starts_with(&prefix) && name.ends_with(".tmp"));
-        if ours && File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok()) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
+    let Ok(entries) = fs::read_dir(folder_of(path)) else { return false };
+    let ours = |name: &str| name.starts_with(&prefix) && name.ends_with(".tmp");
+    let leftovers = entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(ours));
+    leftovers.filter(|entry| remove_unlocked(&entry.path())).count() > 0
+}
+
+/// Holds the lock until the file is gone: let go earlier, its writer could lock it in between and lose it.
+fn remove_unlocked(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
+    file.try_lock().is_ok() && fs::remove_file(path).is_ok()
 }
 
 /// Renames without replacing: a link fails where the name is taken, which a rename does not.
@@ -204,12 +215,48 @@ mod tests {
         fs::write(folder.path().join(".other.csv.conformax-1-00000000.tmp"), "left").unwrap();
         let alive = Output::create(&path, Overwrite::Refuse).unwrap();
         let second = Output::create(&path, Overwrite::Refuse).unwrap();
+        assert!(alive.follows_dead_writer() && !second.follows_dead_writer());
         let mut found = names(folder.path());
         found.sort();
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found.iter().all(|name| name != ".sets.csv.conformax-1-00000000.tmp"));
         drop((alive, second));
         assert_eq!(names(folder.path()).len(), 1);
+    }
+
+    /// A writer killed between giving the file its name and removing the other one.
+    #[test]
+    fn removes_leftovers_even_where_the_name_is_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.csv");
+        fs::write(&path, "whole").unwrap();
+        fs::hard_link(&path, folder.path().join(".sets.csv.conformax-1-00000000.tmp")).unwrap();
+        assert!(matches!(Output::create(&path, Overwrite::Refuse).unwrap_err().problem(), Problem::Exists));
+        assert_eq!(names(folder.path()), ["sets.csv"]);
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+    }
+
+    /// Each writer of the crowd meets files of the others that are created but not locked yet.
+    #[test]
+    fn writers_of_one_name_never_take_each_other_for_dead() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sets.csv");
+        std::thread::scope(|scope| {
+            for writer in 0..4u8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..100 {
+                        let mut output = Output::create(path, Overwrite::Replace).unwrap();
+                        output.write_all(&[writer; 100]).unwrap();
+                        assert!(output.temporary.exists());
+                        fs::rename(&output.temporary, &output.path).unwrap();
+                        output.finished = true;
+                    }
+                });
+            }
+        });
+        assert_eq!(names(folder.path()), ["sets.csv"]);
+        assert_eq!(fs::read(&path).unwrap().len(), 100);
     }
 
     #[test]

@@ -105,6 +105,11 @@ impl Source {
     /// Overwrites `block` with the next rows; `false` at the end. The caller owns the block, so that one can be read
     /// while another is worked on, and its memory is used again.
     pub fn read(&mut self, block: &mut Block) -> Result<bool> {
+        // What another program left half done looks like damage; the message should name the cause.
+        self.read_block(block).or_else(|error| self.files[self.current].check_unchanged().and(Err(error)))
+    }
+
+    fn read_block(&mut self, block: &mut Block) -> Result<bool> {
         // A header may claim any number of classes as long as it claims no rows.
         let row_bytes = self.layout.classes.saturating_mul(self.layout.dtype.size());
         let most = (self.options.block_bytes / row_bytes).clamp(1, MOST_ROWS);
@@ -115,6 +120,8 @@ impl Source {
                 self.next_row += block.rows() as u64;
                 return Ok(true);
             }
+            // Half of it from before a write and half from after may look like good data.
+            self.files[self.current].check_unchanged()?;
             if self.current + 1 == self.files.len() {
                 return match self.next_row {
                     0 => Err(Error::new(self.files[0].path(), Problem::NoRows)),
@@ -131,6 +138,7 @@ impl Source {
             return Err(Error::new(pipe.path(), Problem::OnceOnly));
         }
         self.reader = open(&self.files[0], &self.wanted)?;
+        self.files[0].check_unchanged()?;
         self.current = 0;
         self.starts.truncate(1);
         self.next_row = 0;

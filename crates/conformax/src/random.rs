@@ -74,6 +74,11 @@ mod tests {
         assert_eq!(order, [6, 5, 3, 1, 0, 4, 2, 7]);
         let draw = |index| Generator::new(1, "split").stream(index).below(1000);
         assert_eq!([draw(0), draw(1), draw(u64::MAX)], [210, 451, 343]);
+        // Long enough that a draw refused by mistake, or not refused, would show.
+        let mut order: Vec<u32> = (0..24).collect();
+        Generator::new(1, "split").shuffle(&mut order);
+        let expected = [10, 11, 13, 3, 23, 6, 4, 12, 1, 14, 15, 0, 22, 20, 17, 5, 18, 7, 19, 9, 2, 16, 8, 21];
+        assert_eq!(order, expected);
     }
 
     #[test]

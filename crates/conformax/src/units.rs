@@ -354,6 +354,31 @@ mod tests {
     }
 
     #[test]
+    fn whole_numbers_keep_their_zeros() {
+        for text in ["100", "1e2", "10E1", "100.0", "0.1e3"] {
+            assert_eq!(Decimal::parse(text), Some(Decimal { digits: 100, scale: 0 }), "{text}");
+        }
+    }
+
+    #[test]
+    fn eighteen_digits_are_the_most() {
+        let most = Decimal { digits: 999_999_999_999_999_999, scale: 0 };
+        assert_eq!(Decimal::parse("999999999999999999"), Some(most));
+        assert_eq!(Decimal::parse("1000000000000000000"), None);
+    }
+
+    #[test]
+    fn shown_as_they_were_given() {
+        let alpha = Alpha::new(0.05).unwrap();
+        assert_eq!((alpha.value(), alpha.confidence(), alpha.to_string().as_str()), (0.05, 0.95, "0.05"));
+        assert_eq!(alpha.0.to_string(), "0.05");
+        // Beyond nineteen places one is no longer a power of ten in 64 bits.
+        assert_eq!(Alpha::new(1e-30).unwrap().confidence(), 1.0);
+        assert_eq!("0.00100000000000000001".parse::<Alpha>().unwrap().confidence(), 0.999);
+        assert_eq!(Gamma::new(1.25).unwrap().to_string(), "1.25");
+    }
+
+    #[test]
     fn complements_confidence_in_decimal() {
         for (confidence, alpha) in
             [(0.95, "0.05"), (0.9, "0.1"), (0.7, "0.3"), (0.999, "0.001"), (0.82, "0.18")]
@@ -386,6 +411,29 @@ mod tests {
             assert_eq!(Gamma::new(gamma).unwrap().delta(), delta, "{gamma}");
         }
         assert_eq!(Gamma::new(1.0 + f64::EPSILON).unwrap().delta(), 5e15);
+    }
+
+    /// Quotients whose bits beyond the 53rd are a one and zeros, with a remainder after them: without it the last bit
+    /// would be rounded the other way. Found by search, with exact fractions for the result.
+    #[test]
+    fn a_remainder_decides_what_looks_like_a_tie() {
+        for (gamma, delta) in
+            [(1.3492446390952564, 2.8633224051500767), (1.6579309672477711, 1.5199162978802436)]
+        {
+            assert_eq!(Gamma::new(gamma).unwrap().delta(), delta, "{gamma}");
+        }
+    }
+
+    #[test]
+    fn fractions_are_positive_and_sum_to_one() {
+        let whole = Fractions::new(&[0.5, 0.25, 0.125, 0.125]).unwrap();
+        let bounds: Vec<u64> = (0..4).map(|last| whole.ceil_of_sum(last, 80)).collect();
+        assert_eq!(bounds, [40, 60, 70, 80]);
+        for bad in [&[0.0, 1.0][..], &[0.5, 0.25], &[0.5, 0.75], &[1.5, -0.5], &[]] {
+            assert!(Fractions::new(bad).is_err(), "{bad:?}");
+        }
+        assert!(Fractions::complement(0.0).is_none() && Fractions::complement(1.0).is_none());
+        assert_eq!(Fractions::complement(0.375).unwrap().ceil_of_sum(0, 8), 5);
     }
 
     #[test]

@@ -84,8 +84,12 @@ impl Encode for ArrowSets {
     }
 }
 
+/// A full disk is told as one, not as a fault of the format.
 fn parquet_problem(error: ParquetError) -> Problem {
-    Problem::Io(std::io::Error::other(error))
+    Problem::Io(match error {
+        ParquetError::External(cause) => cause.downcast().map_or_else(std::io::Error::other, |error| *error),
+        other => std::io::Error::other(other),
+    })
 }
 
 fn arrow_problem(error: ArrowError) -> Problem {

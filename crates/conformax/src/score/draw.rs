@@ -83,6 +83,14 @@ mod tests {
         }
     }
 
+    /// SAPS multiplies by it, and no score is −0.
+    #[test]
+    fn a_given_draw_is_never_minus_zero() {
+        assert_eq!(Draw::Seeded(0).u(Some(-0.0), 1.0, 2.0, 3).to_bits(), 0);
+        assert_eq!(Draw::Seeded(0).u(Some(0.25), 1.0, 2.0, 3), 0.25);
+        assert_eq!(Draw::Zero.u(Some(0.25), 1.0, 2.0, 3), 0.0);
+    }
+
     #[test]
     fn looks_uniform() {
         let mut counts = [0u32; 16];
