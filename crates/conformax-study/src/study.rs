@@ -289,7 +289,8 @@ impl Reader<'_> {
             Some(grid) => {
                 let size = grid.get_ref().size();
                 if size > MOST_CANDIDATES {
-                    let most = format!("a grid has at most {MOST_CANDIDATES} candidates, this one has {size}");
+                    let most =
+                        format!("a grid has at most {MOST_CANDIDATES} candidates, this one has {size}");
                     return Err(self.fault(grid, most));
                 }
                 let candidates = candidates(fixed, grid.get_ref()).into_iter();
