@@ -20,7 +20,7 @@ fn runs_on_the_logits_whose_accuracy_the_cards_state() {
         let card = root.join("benchmarks/trained").join(&benchmark.name).join("card.json");
         let card: serde_json::Value = serde_json::from_slice(&std::fs::read(card).unwrap()).unwrap();
         assert_eq!(Some(benchmark.accuracy), card["test_accuracy"].as_f64(), "{}", benchmark.name);
-        assert_eq!(Some(benchmark.rows as u64), card["rows"]["test"].as_u64());
+        assert_eq!(Some(benchmark.rows), card["rows"]["test"].as_u64());
     }
     assert_eq!(results.records.len(), 2 * study.procedures.len());
 }
