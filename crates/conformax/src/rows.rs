@@ -10,6 +10,9 @@ use crate::{Error, Logit, Logits, Result, Row};
 /// Logits in a chunk: large enough that a chunk's bookkeeping vanishes, small enough to share out evenly.
 const CHUNK: usize = 1 << 18;
 
+/// Rows in a chunk at most, so that the results of narrow ones stay in the cache until they are put together.
+const MOST_ROWS: usize = 8192;
+
 /// Chunks per thread before their results are put together: few enough to be in the cache still, enough that threads
 /// seldom wait for the last of them.
 const CHUNKS_AT_A_TIME: usize = 16;
@@ -55,7 +58,7 @@ pub(crate) fn drain_chunks<T: Logit, R: Send>(
 }
 
 fn rows_in_chunk(classes: usize) -> usize {
-    (CHUNK / classes).max(1)
+    (CHUNK / classes).clamp(1, MOST_ROWS)
 }
 
 #[cfg(feature = "rayon")]
