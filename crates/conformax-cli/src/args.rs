@@ -13,6 +13,8 @@ pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence};
 pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
 
+#[cfg(feature = "train")]
+use crate::train;
 use crate::{calibrate, compare, completions, evaluate, inspect, man, plan, predict, split, study, tune};
 
 const STYLES: Styles = Styles::styled()
@@ -70,6 +72,8 @@ pub(crate) enum Command {
     Inspect(inspect::InspectArgs),
     Compare(compare::CompareArgs),
     Study(study::StudyArgs),
+    #[cfg(feature = "train")]
+    Train(train::TrainArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

@@ -94,6 +94,19 @@ impl<'a> Console<'a> {
         bar
     }
 
+    /// A bar on standard error over the steps of a run; none when standard error is no terminal.
+    #[cfg(feature = "train")]
+    pub(crate) fn steps(&self, steps: u64) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let template = "[{bar:32}] {human_pos}/{human_len} steps, {per_sec}, {eta} left {wide_msg}";
+        let style = ProgressStyle::with_template(template).expect("the template is well formed");
+        let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
+        bar.set_style(style.progress_chars("━╸ "));
+        bar
+    }
+
     /// Tells of a failure and says what it means to a shell.
     pub(crate) fn report(&mut self, failure: &Failure) -> ExitCode {
         // There is nobody left to tell where these writes fail.

@@ -75,6 +75,13 @@ impl From<conformax_study::Error> for Failure {
     }
 }
 
+#[cfg(feature = "train")]
+impl From<conformax_train::Error> for Failure {
+    fn from(error: conformax_train::Error) -> Self {
+        Self::error(error)
+    }
+}
+
 impl From<serde_json::Error> for Failure {
     fn from(error: serde_json::Error) -> Self {
         std::io::Error::from(error).into()

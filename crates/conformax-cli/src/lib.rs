@@ -33,6 +33,8 @@ mod proportion;
 mod split;
 mod study;
 mod table;
+#[cfg(feature = "train")]
+mod train;
 mod tune;
 
 use std::ffi::OsString;
@@ -89,6 +91,8 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Inspect(args) => inspect::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
         Command::Study(args) => study::run(&args, console),
+        #[cfg(feature = "train")]
+        Command::Train(args) => train::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args, console),
     }

@@ -3,6 +3,7 @@
 //! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Column-major matrices are read
 //! from files only, a band of rows at a time; a stream that holds one is first copied to an unnamed temporary file.
 
+use std::cmp::Ordering;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -33,17 +34,27 @@ impl Payload {
         }
     }
 
-    /// The same bytes with positions: a stream is copied to a temporary file that has no name and needs no cleaning.
-    fn into_section(self) -> Result<Section> {
+    /// The same bytes with positions: a stream is copied to a temporary file that has no name and needs no cleaning. No
+    /// more than the `len` bytes that were promised are taken from it, and one to see that it ends there.
+    fn into_section(self, len: u64) -> Result<Section> {
         match self {
             Self::File(section) => Ok(section),
-            Self::Stream { mut stream, path } => {
+            Self::Stream { stream, path } => {
                 let mut spool = tempfile::tempfile().in_file(&path)?;
-                std::io::copy(&mut stream, &mut spool).in_file(&path)?;
-                Ok(PositionedFile::from_file(spool, &path)?.whole())
+                let found =
+                    std::io::copy(&mut stream.take(len.saturating_add(1)), &mut spool).in_file(&path)?;
+                match found.cmp(&len) {
+                    Ordering::Less => Err(Error::new(path, Problem::Truncated { wanted: len, found })),
+                    Ordering::Equal => Ok(PositionedFile::from_file(spool, &path)?.whole()),
+                    Ordering::Greater => Err(bytes_follow(&path)),
+                }
             }
         }
     }
+}
+
+fn bytes_follow(path: &Path) -> Error {
+    Error::new(path, Problem::Damaged { format: "an array", what: "bytes follow the last value".to_owned() })
 }
 
 /// A payload read from its beginning, with a count of what came.
@@ -78,10 +89,7 @@ impl Counted {
     fn finish(&mut self) -> Result<()> {
         match self.payload.reader().read(&mut [0; 1]) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(Error::new(
-                self.payload.path(),
-                Problem::Damaged { format: "an array", what: "bytes follow the last value".to_owned() },
-            )),
+            Ok(_) => Err(bytes_follow(self.payload.path())),
             Err(error) => Err(Error::new(self.payload.path(), error)),
         }
     }
@@ -123,6 +131,9 @@ enum Storage {
     Columns(Columns),
 }
 
+/// Values read at once. A pipe's header may claim any width, so memory grows with what really comes.
+const STEP: usize = 1 << 22;
+
 impl Matrix {
     /// Takes a payload that starts with the first value.
     pub(crate) fn new(payload: Payload, shape: MatrixShape) -> Result<Self> {
@@ -132,7 +143,7 @@ impl Matrix {
         let plain = shape.order == Order::RowMajor || shape.classes <= 1 || shape.rows <= 1;
         let cells = match plain {
             true => Storage::Rows(Counted { payload, at: 0, len }),
-            false => Storage::Columns(Columns::new(payload.into_section()?, shape)),
+            false => Storage::Columns(Columns::new(payload.into_section(len)?, shape)),
         };
         Ok(Self { shape, next_row: 0, cells })
     }
@@ -148,8 +159,12 @@ impl Matrix {
         into.reset(self.shape.dtype);
         match &mut self.cells {
             Storage::Rows(counted) if rows > 0 => {
-                into.resize(rows * self.shape.classes);
-                counted.fill(into.as_bytes_mut())?;
+                let (wanted, size) = (rows * self.shape.classes, self.shape.dtype.size());
+                while into.len() < wanted {
+                    let start = into.len();
+                    into.resize(wanted.min(start + STEP));
+                    counted.fill(&mut into.as_bytes_mut()[start * size..])?;
+                }
                 into.swap_from(self.shape.bytes);
             }
             Storage::Rows(counted) => counted.finish()?,

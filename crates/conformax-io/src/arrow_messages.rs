@@ -13,6 +13,7 @@ use arrow_ipc::{Message, RecordBatch as BatchHeader, root_as_message};
 use arrow_schema::Schema;
 
 use crate::error::{Error, InFile, Problem, Result};
+use crate::page_header::TIGHTEST;
 use crate::positioned::PositionedFile;
 
 /// Begins a file.
@@ -96,14 +97,16 @@ impl Messages {
         let mut bytes = self.room_for(len)?;
         bytes.resize(len as usize, 0);
         self.file.read_exact_at(&mut bytes, self.at)?;
-        if let Some(batch) = message.header_as_record_batch() {
+        let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
+        if let Some(batch) = message.header_as_record_batch().or(dictionary) {
             self.check_inflated(&batch, &bytes[before as usize..])?;
         }
         self.at += len;
         Ok(Some(Buffer::from_vec(bytes)))
     }
 
-    /// Compressed buffers begin with the length they inflate to; it is tried out before the decoder relies on it.
+    /// Compressed buffers begin with the length they inflate to. Together they must be able to come from so many bytes,
+    /// and are tried out before the decoder relies on them.
     fn check_inflated(&self, batch: &BatchHeader<'_>, body: &[u8]) -> Result<()> {
         if batch.compression().is_none() {
             return Ok(());
@@ -115,6 +118,9 @@ impl Messages {
             u64::try_from(i64::from_le_bytes(*claim)).ok().filter(|_| buffer.length() > 0)
         });
         let total = claims.fold(0, u64::saturating_add);
+        if total > (body.len() as u64).saturating_mul(TIGHTEST) {
+            return Err(self.damaged(&format!("{} bytes claim to inflate to {total}", body.len())));
+        }
         self.room_for(total).map(drop)
     }
 

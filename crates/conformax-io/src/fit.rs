@@ -63,7 +63,7 @@ pub(crate) fn total_rows(files: &[File], wanted: &Wanted, first: &Layout) -> Res
         }
         let reader = open(file, wanted)?;
         check_next(file.path(), reader.layout(), first)?;
-        total = total.zip(reader.layout().rows).map(|(a, b)| a + b);
+        total = total.zip(reader.layout().rows).and_then(|(a, b)| a.checked_add(b));
     }
     Ok(total)
 }

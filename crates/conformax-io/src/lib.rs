@@ -76,6 +76,8 @@ mod npz;
 mod npz_writer;
 mod open;
 mod output;
+#[cfg(feature = "parquet")]
+mod page_header;
 #[cfg(feature = "npy")]
 mod pair;
 #[cfg(feature = "parquet")]
@@ -92,6 +94,8 @@ mod shards;
 mod source;
 mod source_options;
 mod stamp;
+#[cfg(feature = "parquet")]
+mod thrift;
 mod values;
 #[cfg(feature = "npy")]
 mod zip_sink;

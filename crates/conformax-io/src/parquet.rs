@@ -1,5 +1,7 @@
 //! Parquet, read page by page: a row group of any size passes through, because only pages are held.
 
+use std::io::{BufReader, Read};
+
 use bytes::Bytes;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
@@ -7,9 +9,11 @@ use parquet::errors::ParquetError;
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, InFile, Problem, Result};
-use crate::positioned::{PositionedFile, Section};
+use crate::page_header::PageHeader;
+use crate::positioned::PositionedFile;
 use crate::reader::{Layout, Reader, Rows, Wanted};
 use crate::record_batch::{TableColumns, first_len};
+use crate::thrift::impossible_list;
 
 pub(crate) struct ParquetReader {
     file: PositionedFile,
@@ -23,6 +27,7 @@ pub(crate) struct ParquetReader {
 impl ParquetReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
         let path = file.path();
+        check_footer(file)?;
         let builder = builder(file)?;
         let rows = u64::try_from(builder.metadata().file_metadata().num_rows()).unwrap_or(0);
         let columns = TableColumns::find(builder.schema(), wanted, path)?;
@@ -55,7 +60,13 @@ impl Reader for ParquetReader {
         };
         let Some(batch) = batches.next() else {
             into.logits.reset(self.layout.dtype);
-            return Ok(());
+            return match self.layout.rows {
+                Some(rows) if rows != self.row => {
+                    let what = format!("its footer counts {rows} rows, its pages have {}", self.row);
+                    Err(Error::new(path, damaged(&what)))
+                }
+                _ => Ok(()),
+            };
         };
         let batch = batch.map_err(|error| damaged(&error)).in_file(path)?;
         self.columns.projected().fill(&batch, self.layout.classes, self.row, path, into)?;
@@ -66,6 +77,24 @@ impl Reader for ParquetReader {
 
 fn damaged(error: &dyn std::fmt::Display) -> Problem {
     Problem::Damaged { format: "a Parquet file", what: error.to_string() }
+}
+
+/// Refuses a footer that would keep the Parquet crate counting.
+fn check_footer(file: &PositionedFile) -> Result<()> {
+    let Some(end) = file.len().checked_sub(FOOTER) else { return Ok(()) };
+    let mut length = [0; 4];
+    file.read_exact_at(&mut length, end)?;
+    let length = u32::from_le_bytes(length);
+    let Some(start) = end.checked_sub(length.into()) else { return Ok(()) };
+    let mut footer = vec![0; length as usize];
+    file.read_exact_at(&mut footer, start)?;
+    match impossible_list(&footer) {
+        Some(len) => {
+            let what = format!("a list in its footer claims {len} elements");
+            Err(Error::new(file.path(), damaged(&what)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn builder(file: &PositionedFile) -> Result<ParquetRecordBatchReaderBuilder<Chunks>> {
@@ -94,6 +123,11 @@ fn first_row_len(file: &PositionedFile, columns: &TableColumns) -> Result<usize>
     Ok(first_len(batch.column(0)))
 }
 
+/// Length of the footer's length and the magic word after it.
+const FOOTER: u64 = 8;
+/// Headers of pages have some dozens of bytes, with statistics a few hundred.
+const HEADER_BUFFER: usize = 512;
+
 /// Lets the Parquet crate read at positions, without the shared cursor of a cloned file.
 struct Chunks(PositionedFile);
 
@@ -104,12 +138,14 @@ impl Length for Chunks {
 }
 
 impl ChunkReader for Chunks {
-    type T = std::io::BufReader<Section>;
+    type T = Box<dyn Read>;
 
     fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
         let len = self.0.len().saturating_sub(start);
         let section = self.0.section(start, len).map_err(|error| ParquetError::External(Box::new(error)))?;
-        Ok(std::io::BufReader::new(section))
+        let stream = BufReader::with_capacity(HEADER_BUFFER, section);
+        // Streams are asked for the end of the file, where the footer's length is, and for headers of pages.
+        Ok(if len == FOOTER { Box::new(stream) } else { Box::new(PageHeader::new(stream)) })
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {

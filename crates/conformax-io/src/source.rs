@@ -110,8 +110,9 @@ impl Source {
     }
 
     fn read_block(&mut self, block: &mut Block) -> Result<bool> {
-        let most =
-            (self.options.block_bytes / (self.layout.classes * self.layout.dtype.size())).clamp(1, MOST_ROWS);
+        // A header may claim any number of classes as long as it claims no rows.
+        let row_bytes = self.layout.classes.saturating_mul(self.layout.dtype.size());
+        let most = (self.options.block_bytes / row_bytes).clamp(1, MOST_ROWS);
         loop {
             self.reader.read(most, &mut self.raw)?;
             if !self.raw.logits.is_empty() {

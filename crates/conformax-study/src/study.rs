@@ -287,6 +287,12 @@ impl Reader<'_> {
         let choice = match &written.tune {
             None => Choice::Fixed(score(fixed, written.score.span().start)?),
             Some(grid) => {
+                let size = grid.get_ref().size();
+                if size > MOST_CANDIDATES {
+                    let most =
+                        format!("a grid has at most {MOST_CANDIDATES} candidates, this one has {size}");
+                    return Err(self.fault(grid, most));
+                }
                 let candidates = candidates(fixed, grid.get_ref()).into_iter();
                 let candidates = candidates.map(|parameters| score(parameters, grid.span().start));
                 let candidates = candidates.collect::<Result<Vec<_>>>()?;
@@ -297,6 +303,19 @@ impl Reader<'_> {
             }
         };
         Ok(Procedure { name: written.name.get_ref().clone(), choice })
+    }
+}
+
+/// Each candidate scores every tuning row. Three short lists multiply to more than memory holds, so they are counted first.
+const MOST_CANDIDATES: usize = 10_000;
+
+impl Grid {
+    /// How many combinations there are.
+    fn size(&self) -> usize {
+        fn len<T>(values: &Option<Vec<T>>) -> usize {
+            values.as_ref().map_or(1, Vec::len)
+        }
+        len(&self.gamma).saturating_mul(len(&self.lambda)).saturating_mul(len(&self.k_reg))
     }
 }
 

@@ -62,6 +62,7 @@ pub use logits::{Logit, Logits, Row};
 pub use metrics::{Metrics, Strata, Stratum, Tally, evaluate};
 pub use path::RegularizationPath;
 pub use predict::{Calibrated, Empty, Masked, predict_each};
+pub use random::Generator;
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RankedSoftmax, RapsScore, SapsScore,
     Score, TopKScore,

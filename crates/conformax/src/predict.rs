@@ -1,6 +1,6 @@
 //! `Calibrated`: a score and a threshold, which turn rows into sets and probabilities.
 
-use crate::rows::{map_chunks, visit_rows};
+use crate::rows::{drain_chunks, visit_rows, visit_rows_within};
 use crate::score::sort_best_first;
 use crate::{Error, Level, Logit, Logits, PredictionSets, Result, Row, Score};
 
@@ -215,15 +215,18 @@ impl<S: Score> Calibrated<S> {
     /// # Ok::<(), conformax::Error>(())
     /// ```
     pub fn predict<T: Logit>(&self, logits: Logits<'_, T>) -> Result<PredictionSets> {
-        let chunks = map_chunks(logits, |first, chunk| {
+        let reach = self.score.reach(self.level.threshold);
+        let mut whole = PredictionSets::with_capacity(logits.classes(), logits.len());
+        let sets_of = |first, chunk: Logits<'_, T>| {
             let mut sets = PredictionSets::with_capacity(chunk.classes(), chunk.len());
-            visit_rows(first, chunk, |_, row| {
+            visit_rows_within(first, chunk, reach, |_, row| {
                 sets.push_with(|labels| self.set_into(row, labels));
                 Ok(())
             })?;
             Ok(sets)
-        })?;
-        Ok(PredictionSets::concat(logits.classes(), chunks))
+        };
+        drain_chunks(logits, sets_of, |sets| whole.append(&sets))?;
+        Ok(whole)
     }
 
     /// The sets and, packed the same way, the probabilities of their labels.
@@ -243,7 +246,8 @@ impl<S: Score> Calibrated<S> {
         &self,
         logits: Logits<'_, T>,
     ) -> Result<(PredictionSets, Vec<f64>)> {
-        let chunks = map_chunks(logits, |first, chunk| {
+        let mut whole = (PredictionSets::with_capacity(logits.classes(), logits.len()), Vec::new());
+        let sets_of = |first, chunk: Logits<'_, T>| {
             let mut sets = PredictionSets::with_capacity(chunk.classes(), chunk.len());
             let mut probabilities = Vec::new();
             visit_rows(first, chunk, |index, row| {
@@ -252,9 +256,12 @@ impl<S: Score> Calibrated<S> {
                 Ok(())
             })?;
             Ok((sets, probabilities))
+        };
+        drain_chunks(logits, sets_of, |(sets, mut probabilities)| {
+            whole.0.append(&sets);
+            whole.1.append(&mut probabilities);
         })?;
-        let (sets, probabilities): (Vec<_>, Vec<_>) = chunks.into_iter().unzip();
-        Ok((PredictionSets::concat(logits.classes(), sets), probabilities.concat()))
+        Ok(whole)
     }
 }
 
@@ -273,9 +280,12 @@ pub fn predict_each<S: Score, T: Logit>(
     models: &[Calibrated<S>],
     logits: Logits<'_, T>,
 ) -> Result<Vec<PredictionSets>> {
-    let chunks = map_chunks(logits, |first, chunk| {
-        let empty = || PredictionSets::with_capacity(chunk.classes(), chunk.len());
-        let mut sets: Vec<PredictionSets> = models.iter().map(|_| empty()).collect();
+    let empty = |rows| {
+        models.iter().map(|_| PredictionSets::with_capacity(logits.classes(), rows)).collect::<Vec<_>>()
+    };
+    let mut whole = empty(logits.len());
+    let sets_of = |first, chunk: Logits<'_, T>| {
+        let mut sets = empty(chunk.len());
         visit_rows(first, chunk, |_, row| {
             for (model, sets) in models.iter().zip(&mut sets) {
                 sets.push_with(|labels| model.set_into(row, labels));
@@ -283,13 +293,9 @@ pub fn predict_each<S: Score, T: Logit>(
             Ok(())
         })?;
         Ok(sets)
+    };
+    drain_chunks(logits, sets_of, |sets| {
+        whole.iter_mut().zip(&sets).for_each(|(whole, sets)| whole.append(sets));
     })?;
-    let mut by_model: Vec<Vec<PredictionSets>> =
-        models.iter().map(|_| Vec::with_capacity(chunks.len())).collect();
-    for chunk in chunks {
-        for (model, sets) in by_model.iter_mut().zip(chunk) {
-            model.push(sets);
-        }
-    }
-    Ok(by_model.into_iter().map(|sets| PredictionSets::concat(logits.classes(), sets)).collect())
+    Ok(whole)
 }

@@ -2,13 +2,37 @@
 
 use crate::score::mix;
 
-/// Its bits are part of every split ever made, so they never change.
-pub(crate) struct Generator(u64);
+/// Random numbers that are the same everywhere: its bits are part of every split ever made, so they never change.
+///
+/// ```
+/// use conformax::Generator;
+/// let mut order = [0, 1, 2, 3];
+/// Generator::new(7, "shuffle").shuffle(&mut order);
+/// let mut again = [0, 1, 2, 3];
+/// Generator::new(7, "shuffle").shuffle(&mut again);
+/// assert_eq!(order, again);
+/// assert!(Generator::new(7, "coin").below(2) < 2);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Generator(u64);
 
 impl Generator {
     /// Streams of different purposes share nothing, even with the same seed.
-    pub(crate) fn new(seed: u64, purpose: &str) -> Self {
+    pub fn new(seed: u64, purpose: &str) -> Self {
         Self(purpose.bytes().fold(mix(seed), |state, byte| mix(state ^ u64::from(byte))))
+    }
+
+    /// A stream of its own for item `index`, so that what one item draws does not depend on the others.
+    ///
+    /// ```
+    /// # use conformax::Generator;
+    /// let epoch = Generator::new(7, "crop").stream(3);
+    /// assert_eq!(epoch.stream(41).below(1000), epoch.stream(41).below(1000));
+    /// assert_ne!(epoch.stream(41).below(1000), epoch.stream(42).below(1000));
+    /// ```
+    #[must_use]
+    pub fn stream(&self, index: u64) -> Self {
+        Self(mix(mix(self.0) ^ index))
     }
 
     fn next(&mut self) -> u64 {
@@ -18,7 +42,11 @@ impl Generator {
     }
 
     /// Uniform in `0..bound`, exactly: products that would favour small numbers are drawn again.
-    fn below(&mut self, bound: u64) -> u64 {
+    ///
+    /// # Panics
+    /// With `bound` 0, where there is nothing to draw from.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        assert!(bound > 0, "a draw below 0 was asked for");
         loop {
             let product = u128::from(self.next()) * u128::from(bound);
             if product as u64 >= bound.wrapping_neg() % bound {
@@ -27,8 +55,8 @@ impl Generator {
         }
     }
 
-    /// Fisher and Yates.
-    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
+    /// Puts `items` into a random order, each order as likely (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last as u64 + 1) as usize);
         }
@@ -44,6 +72,8 @@ mod tests {
         let mut order: Vec<u32> = (0..8).collect();
         Generator::new(1, "split").shuffle(&mut order);
         assert_eq!(order, [6, 5, 3, 1, 0, 4, 2, 7]);
+        let draw = |index| Generator::new(1, "split").stream(index).below(1000);
+        assert_eq!([draw(0), draw(1), draw(u64::MAX)], [210, 451, 343]);
         // Long enough that a draw refused by mistake, or not refused, would show.
         let mut order: Vec<u32> = (0..24).collect();
         Generator::new(1, "split").shuffle(&mut order);

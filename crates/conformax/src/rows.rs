@@ -3,16 +3,26 @@
 //! Rows are independent, so any split gives the same bits. Of several faults the one in the first row is
 //! reported, whichever thread met one first.
 
-use crate::kernel::{prefetch, row_max, row_maxima};
+use crate::kernel::{NARROW, NarrowRow, narrow_rows, prefetch, row_max, row_maxima};
 use crate::logits::fault_in_row;
 use crate::{Error, Logit, Logits, Result, Row};
 
 /// Logits in a chunk: large enough that a chunk's bookkeeping vanishes, small enough to share out evenly.
 const CHUNK: usize = 1 << 18;
 
+/// Rows in a chunk at most, so that the results of narrow ones stay in the cache until they are put together.
+const MOST_ROWS: usize = 8192;
+
+/// Chunks per thread before their results are put together: few enough to be in the cache still, enough that threads
+/// seldom wait for the last of them.
+const CHUNKS_AT_A_TIME: usize = 16;
+
 /// Up to this many classes a row is shorter than the cost of a call, so the maxima of many rows are found
 /// together.
 const FEW_CLASSES: usize = 64;
+
+/// Logits of such rows that are looked at before anything else is done with them.
+const BLOCK: usize = 4096;
 
 /// Rows up to this many classes are asked for one ahead: 16 KiB of `f32`, a third of a first-level cache.
 const PREFETCHED_CLASSES: usize = 4096;
@@ -22,7 +32,7 @@ pub(crate) fn map_chunks<T: Logit, R: Send>(
     logits: Logits<'_, T>,
     work: impl Fn(usize, Logits<'_, T>) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {
-    let rows = (CHUNK / logits.classes()).max(1);
+    let rows = rows_in_chunk(logits.classes());
     let count = logits.len().div_ceil(rows);
     let one = |chunk: usize| {
         let first = chunk * rows;
@@ -30,6 +40,35 @@ pub(crate) fn map_chunks<T: Logit, R: Send>(
     };
     let results: Vec<Result<R>> = collect(count, one);
     results.into_iter().collect()
+}
+
+/// The same, with the results given to `take` in row order and some at a time: whoever appends large ones to a whole
+/// does not need memory for both, and memory that is new costs more than a narrow row does.
+pub(crate) fn drain_chunks<T: Logit, R: Send>(
+    logits: Logits<'_, T>,
+    work: impl Fn(usize, Logits<'_, T>) -> Result<R> + Sync + Send,
+    mut take: impl FnMut(R),
+) -> Result<()> {
+    let rows = rows_in_chunk(logits.classes()) * CHUNKS_AT_A_TIME * threads();
+    for first in (0..logits.len()).step_by(rows) {
+        let some = logits.rows(first..(first + rows).min(logits.len()));
+        map_chunks(some, |within, chunk| work(first + within, chunk))?.into_iter().for_each(&mut take);
+    }
+    Ok(())
+}
+
+fn rows_in_chunk(classes: usize) -> usize {
+    (CHUNK / classes).clamp(1, MOST_ROWS)
+}
+
+#[cfg(feature = "rayon")]
+fn threads() -> usize {
+    rayon::current_num_threads()
+}
+
+#[cfg(not(feature = "rayon"))]
+fn threads() -> usize {
+    1
 }
 
 #[cfg(feature = "rayon")]
@@ -52,31 +91,73 @@ pub(crate) fn visit_rows<'a, T: Logit>(
     mut visit: impl FnMut(usize, Row<'a, T>) -> Result<()>,
 ) -> Result<()> {
     let classes = chunk.classes();
-    let u = |index: usize| chunk.u().map(|u| u[index]);
     if classes > FEW_CLASSES {
-        for (index, logits) in chunk.as_slice().chunks_exact(classes).enumerate() {
-            let max = row_max(logits).map_err(|fault| fault_in_row(fault, (first + index) as u64))?;
-            // The next row comes while this one is worked on. A longer one would push this one out of the cache, and the
-            // hardware sees it coming anyway.
-            if classes <= PREFETCHED_CLASSES {
-                prefetch(
-                    chunk.as_slice().get((index + 1) * classes..(index + 2) * classes).unwrap_or_default(),
-                );
-            }
-            visit(index, Row::trusted(logits, max, u(index)))?;
-        }
-        return Ok(());
+        return visit_wide_rows(first, chunk, visit);
     }
-    let block = 4096 / classes;
-    let mut maxima = Vec::with_capacity(block);
-    let mut index = 0;
-    for data in chunk.as_slice().chunks(block * classes) {
+    let mut maxima = Vec::with_capacity(BLOCK / classes);
+    visit_blocks(chunk, |before, data| {
         row_maxima(data, classes, &mut maxima)
-            .map_err(|(row, fault)| fault_in_row(fault, (first + index + row) as u64))?;
-        for (logits, max) in data.chunks_exact(classes).zip(&maxima) {
-            visit(index, Row::trusted(logits, *max, u(index)))?;
-            index += 1;
+            .map_err(|(row, fault)| fault_in_row(fault, (first + before + row) as u64))?;
+        for (row, (logits, max)) in data.chunks_exact(classes).zip(&maxima).enumerate() {
+            let index = before + row;
+            visit(index, Row::trusted(logits, *max, chunk.u().map(|u| u[index])))?;
         }
+        Ok(())
+    })
+}
+
+/// The same for whoever asks each row which labels are within `reach` of its maximum: of narrow rows that is found
+/// many rows at a time.
+#[inline]
+pub(crate) fn visit_rows_within<'a, T: Logit>(
+    first: usize,
+    chunk: Logits<'a, T>,
+    reach: f64,
+    mut visit: impl FnMut(usize, Row<'a, T>) -> Result<()>,
+) -> Result<()> {
+    let classes = chunk.classes();
+    if classes > NARROW || reach == f64::INFINITY {
+        return visit_rows(first, chunk, visit);
+    }
+    let mut found: Vec<NarrowRow> = Vec::with_capacity(BLOCK / classes);
+    visit_blocks(chunk, |before, data| {
+        narrow_rows(data, classes, reach, &mut found)
+            .map_err(|(row, fault)| fault_in_row(fault, (first + before + row) as u64))?;
+        for (row, (logits, NarrowRow { max, near })) in data.chunks_exact(classes).zip(&found).enumerate() {
+            let index = before + row;
+            let row = Row::trusted(logits, *max, chunk.u().map(|u| u[index]));
+            visit(index, row.with_near(reach, *near))?;
+        }
+        Ok(())
+    })
+}
+
+/// Calls `visit` with whole rows that fit the first-level cache and the number of rows before them.
+#[inline]
+fn visit_blocks<'a, T: Logit>(
+    chunk: Logits<'a, T>,
+    mut visit: impl FnMut(usize, &'a [T]) -> Result<()>,
+) -> Result<()> {
+    let rows = BLOCK / chunk.classes();
+    let mut blocks = chunk.as_slice().chunks(rows * chunk.classes());
+    (0..).step_by(rows).zip(&mut blocks).try_for_each(|(before, data)| visit(before, data))
+}
+
+#[inline]
+fn visit_wide_rows<'a, T: Logit>(
+    first: usize,
+    chunk: Logits<'a, T>,
+    mut visit: impl FnMut(usize, Row<'a, T>) -> Result<()>,
+) -> Result<()> {
+    let (classes, data) = (chunk.classes(), chunk.as_slice());
+    for (index, logits) in data.chunks_exact(classes).enumerate() {
+        let max = row_max(logits).map_err(|fault| fault_in_row(fault, (first + index) as u64))?;
+        // The next row comes while this one is worked on. A longer one would push this one out of the cache, and the
+        // hardware sees it coming anyway.
+        if classes <= PREFETCHED_CLASSES {
+            prefetch(data.get((index + 1) * classes..(index + 2) * classes).unwrap_or_default());
+        }
+        visit(index, Row::trusted(logits, max, chunk.u().map(|u| u[index])))?;
     }
     Ok(())
 }

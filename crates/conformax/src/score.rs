@@ -88,6 +88,20 @@ pub trait Score: Sync {
         sort_best_first(row, &mut out[start..]);
     }
 
+    /// A distance below the row's maximum beyond which no label's score is within the threshold, whatever the row.
+    ///
+    /// A hint: rows may then come with what lies that near. By default there is no such distance.
+    ///
+    /// ```
+    /// use conformax::{EntmaxScore, InvProbScore, Score};
+    /// assert_eq!(EntmaxScore::default().reach(1.5), 1.5); // s ≥ max z − z_y
+    /// assert_eq!(InvProbScore.reach(0.9), f64::INFINITY);
+    /// ```
+    fn reach(&self, threshold: f64) -> f64 {
+        let _ = threshold;
+        f64::INFINITY
+    }
+
     /// Appends the labels with `score ≤ threshold` and their scores, best first.
     ///
     /// One call answers every lower threshold: filter by `score ≤ lower`.
@@ -152,6 +166,10 @@ impl<S: Score> Score for &S {
 
     fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
         (**self).set_into(row, threshold, out);
+    }
+
+    fn reach(&self, threshold: f64) -> f64 {
+        (**self).reach(threshold)
     }
 
     fn scored_set_into<T: Logit>(

@@ -35,20 +35,11 @@ impl PredictionSets {
         self.offsets.push(self.labels.len());
     }
 
-    /// One collection after another.
-    pub(crate) fn concat(classes: usize, mut parts: Vec<Self>) -> Self {
-        if parts.len() == 1 {
-            return parts.remove(0);
-        }
-        let rows = parts.iter().map(Self::len).sum();
-        let mut whole = Self::with_capacity(classes, rows);
-        whole.labels.reserve_exact(parts.iter().map(|part| part.labels.len()).sum());
-        for part in parts {
-            let before = whole.labels.len();
-            whole.labels.extend_from_slice(&part.labels);
-            whole.offsets.extend(part.offsets[1..].iter().map(|offset| before + offset));
-        }
-        whole
+    /// Appends the sets of another collection over the same classes.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let before = self.labels.len();
+        self.labels.extend_from_slice(&other.labels);
+        self.offsets.extend(other.offsets[1..].iter().map(|offset| before + offset));
     }
 
     /// From offsets, starting at 0 and not falling, and labels below `classes`; `None` where they are not so.

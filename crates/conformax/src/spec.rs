@@ -227,6 +227,10 @@ impl Score for ScoreSpec {
         delegate!(self, score => score.set_into(row, threshold, out));
     }
 
+    fn reach(&self, threshold: f64) -> f64 {
+        delegate!(self, score => score.reach(threshold))
+    }
+
     fn scored_set_into<T: Logit>(
         &self,
         row: Row<'_, T>,

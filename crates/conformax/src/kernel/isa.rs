@@ -38,6 +38,10 @@ impl Isa {
     fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
         {
+            #[cfg(fuzzing)]
+            if let Some(isa) = Self::asked_for() {
+                return isa;
+            }
             if has_avx512() {
                 return Self(Set::Avx512);
             }
@@ -46,6 +50,16 @@ impl Isa {
             }
         }
         Self(Set::Baseline)
+    }
+
+    /// The set that a fuzzing run names, where this CPU has it, so that each is held to the reference.
+    #[cfg(all(fuzzing, target_arch = "x86_64"))]
+    fn asked_for() -> Option<Self> {
+        match std::env::var("CONFORMAX_INSTRUCTIONS").ok()?.as_str() {
+            "baseline" => Some(Self(Set::Baseline)),
+            "avx2" => is_x86_feature_detected!("avx2").then_some(Self(Set::Avx2)),
+            _ => None,
+        }
     }
 
     /// Every set of this CPU, for tests that compare them.
@@ -97,6 +111,8 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
 
 #[cfg(test)]
 mod tests {
+    use super::super::LANES;
+    use super::super::math::{exp, exp_m1, exp_nonpositive, ln, ln_1p, pow, pow_unit};
     use super::*;
 
     /// So that a log of the tests says which paths this CPU could show.
@@ -106,5 +122,54 @@ mod tests {
         let sets = Isa::available();
         println!("instruction sets compared on this CPU: {sets:?}");
         assert!(sets.contains(&Isa::best()) && sets[0] == Isa(Set::Baseline));
+    }
+
+    /// Every function over one chunk of lanes.
+    struct Lanes([f64; LANES], f64);
+
+    impl Kernel for Lanes {
+        type Output = [[f64; LANES]; 7];
+
+        #[inline(always)]
+        fn run(self) -> Self::Output {
+            let Self(x, y) = self;
+            [
+                x.map(|x| exp(x * 750.0)),
+                x.map(|x| exp_nonpositive(-x.abs() * 750.0)),
+                x.map(|x| exp_m1(x * 4.0)),
+                x.map(ln),
+                x.map(ln_1p),
+                x.map(|x| pow(x, y)),
+                x.map(|x| pow_unit(x.abs(), y)),
+            ]
+        }
+    }
+
+    #[test]
+    fn lanes_and_shortcuts_give_the_bits_of_one_call() {
+        let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
+        for round in 1..=500_u32 {
+            // Steps of the golden ratio never repeat and leave no stretch of the interval out.
+            let draw = |at: u32| (f64::from(round * LANES as u32 + at) * 0.618_033_988_749_894_9).fract();
+            let mut x: [f64; LANES] = std::array::from_fn(|lane| draw(lane as u32) * 1.2 - 0.2);
+            (x[3], x[5], x[6]) = (0.0, 1.0, f64::from_bits((draw(99) * 1.0_f64.to_bits() as f64) as u64));
+            let y = 1.0 / (1e-3 + 15.0 * draw(77));
+            for isa in Isa::available() {
+                let lanes = isa.dispatch(Lanes(x, y));
+                for (lane, &x) in x.iter().enumerate() {
+                    let nonpositive = -x.abs() * 750.0;
+                    let alone = [
+                        exp(x * 750.0),
+                        exp(nonpositive),
+                        exp_m1(x * 4.0),
+                        ln(x),
+                        ln_1p(x),
+                        pow(x, y),
+                        pow(x.abs(), y),
+                    ];
+                    assert_eq!(lanes.map(|lanes| bits(lanes[lane])), alone.map(bits), "{isa:?} {x:e} {y}");
+                }
+            }
+        }
     }
 }

@@ -289,8 +289,6 @@ fn two_sum(a: f64, b: f64) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::LANES;
-    use crate::kernel::isa::{Isa, Kernel};
 
     const INF: f64 = f64::INFINITY;
 
@@ -485,54 +483,6 @@ mod tests {
             let seam = std::f64::consts::FRAC_1_SQRT_2 * two_n;
             assert_rises("ln", seam * (1.0 - 20.0 * f64::EPSILON), 40, ln);
             assert_rises("pow", seam * (1.0 - 20.0 * f64::EPSILON), 40, |x| pow(x, 0.07));
-        }
-    }
-
-    /// Every function over one chunk of lanes.
-    struct Lanes([f64; LANES], f64);
-
-    impl Kernel for Lanes {
-        type Output = [[f64; LANES]; 7];
-
-        #[inline(always)]
-        fn run(self) -> Self::Output {
-            let Self(x, y) = self;
-            [
-                x.map(|x| exp(x * 750.0)),
-                x.map(|x| exp_nonpositive(-x.abs() * 750.0)),
-                x.map(|x| exp_m1(x * 4.0)),
-                x.map(ln),
-                x.map(ln_1p),
-                x.map(|x| pow(x, y)),
-                x.map(|x| pow_unit(x.abs(), y)),
-            ]
-        }
-    }
-
-    #[test]
-    fn lanes_and_shortcuts_give_the_bits_of_one_call() {
-        let mut draws = Draws(3);
-        let bits = |x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() };
-        for _ in 0..500 {
-            let mut x = [0.0; LANES].map(|_: f64| draws.between(-0.2, 1.0));
-            (x[3], x[5], x[6]) = (0.0, 1.0, draws.magnitude() % 1.0);
-            let y = 1.0 / draws.between(1e-3, 15.0);
-            for isa in Isa::available() {
-                let lanes = isa.dispatch(Lanes(x, y));
-                for (lane, &x) in x.iter().enumerate() {
-                    let nonpositive = -x.abs() * 750.0;
-                    let alone = [
-                        exp(x * 750.0),
-                        exp(nonpositive),
-                        exp_m1(x * 4.0),
-                        ln(x),
-                        ln_1p(x),
-                        pow(x, y),
-                        pow(x.abs(), y),
-                    ];
-                    assert_eq!(lanes.map(|lanes| bits(lanes[lane])), alone.map(bits), "{isa:?} {x:e} {y}");
-                }
-            }
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) fn row_maxima<T: Element>(
 
 /// Says what is wrong with a row: a second look, taken only once something is.
 #[cold]
-fn fault<T: Element>(row: &[T]) -> Fault {
+pub(super) fn fault<T: Element>(row: &[T]) -> Fault {
     let place =
         row.iter().map(|logit| logit.to_f64()).enumerate().find(|(_, value)| !(*value < f64::INFINITY));
     match place {
@@ -85,7 +85,7 @@ const WIDTH: usize = 32;
 
 /// `None` where a logit is NaN or +∞ or all are −∞.
 #[inline(always)]
-fn checked_max<T: Element>(row: &[T]) -> Option<f64> {
+pub(super) fn checked_max<T: Element>(row: &[T]) -> Option<f64> {
     let (best, total) = match row.last_chunk::<WIDTH>() {
         // The last chunk may overlap the one before: a logit that counts twice changes neither answer.
         Some(last) => fold_chunks(row.as_chunks::<WIDTH>().0, last),

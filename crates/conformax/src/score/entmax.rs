@@ -6,7 +6,7 @@
 use super::ranking::Ranking;
 use super::{Score, softmax_over};
 use crate::activation::normalize_gaps;
-use crate::kernel::{Order, gap_norm, keep_lanes, math, near_bits, shortlist};
+use crate::kernel::{NARROW, Order, gap_norm, keep_lanes, math, shortlist};
 use crate::{Gamma, Logit, Row};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
@@ -43,8 +43,8 @@ impl Score for EntmaxScore {
         }
         // s ≥ max z − z_y for every γ, so nobody further down can be in. The top label's score is 0 and the second's is its
         // gap, so of one or two labels within reach every one is in.
-        if row.classes() <= 32 {
-            let near = near_bits(row.logits(), row.max(), threshold);
+        if row.classes() <= NARROW {
+            let near = row.near(threshold);
             let others = near & (near - 1);
             if others & others.wrapping_sub(1) == 0 {
                 push_pair(row, near, others, out);
@@ -54,6 +54,10 @@ impl Score for EntmaxScore {
             return;
         }
         self.wide_set_into(row, threshold, out);
+    }
+
+    fn reach(&self, threshold: f64) -> f64 {
+        threshold
     }
 
     fn scored_set_into<T: Logit>(

@@ -1,0 +1,85 @@
+//! `Card`: what a run was and what came of it, for people (`card.md`) and programs (`card.json`).
+
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::curve::Curve;
+use crate::training::{Best, Ending};
+
+/// What a run was and what came of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Card {
+    /// Version of conformax.
+    pub version: &'static str,
+    /// Where it computed last.
+    pub device: String,
+    /// The config, its seed included.
+    pub config: Config,
+    /// Names of the classes, in the order of the logits.
+    pub class_names: Vec<String>,
+    /// Rows that trained, validated and tested.
+    pub rows: Rows,
+    /// Share of test rows that the best weights have right.
+    pub test_accuracy: f64,
+    /// The epoch whose weights were kept.
+    pub best: Best,
+    /// Why it ended.
+    pub ending: Ending,
+    /// Steps done.
+    pub steps: u64,
+    /// Training steps a second, evaluation and checkpoints not counted.
+    pub steps_per_second: f64,
+    /// Loss and accuracy by epoch.
+    pub curve: Curve,
+}
+
+/// How many rows a run had.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Rows {
+    /// That trained.
+    pub train: usize,
+    /// That chose the weights.
+    pub validation: usize,
+    /// That neither saw.
+    pub test: usize,
+}
+
+impl Card {
+    /// As `card.json`.
+    pub(crate) fn json(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self).expect("a card holds numbers, text and lists");
+        bytes.push(b'\n');
+        bytes
+    }
+
+    /// As `card.md`.
+    pub(crate) fn markdown(&self) -> String {
+        let number = |number: Option<f64>| number.map_or("none".to_owned(), |number| format!("{number:.4}"));
+        let Rows { train, validation, test } = self.rows;
+        let config = toml::to_string(&self.config).expect("a config is made of tables, numbers and text");
+        format!(
+            "# Test accuracy {accuracy:.4}\n\n\
+             | | |\n|---|---|\n\
+             | rows | {train} training, {validation} validation, {test} test |\n\
+             | classes | {classes} |\n\
+             | best epoch | {epoch}: validation loss {loss}, accuracy {validated} |\n\
+             | ended | {ending} after {steps} steps |\n\
+             | speed | {speed:.1} steps a second on {device} |\n\
+             | seed | {seed} |\n\
+             | made by | conformax {version} |\n\n\
+             ![loss and accuracy by epoch](curve.svg)\n\n\
+             ```toml\n{config}```\n",
+            accuracy = self.test_accuracy,
+            classes = self.class_names.len(),
+            epoch = self.best.epoch,
+            loss = number(self.best.validation_loss),
+            validated = number(self.best.validation_accuracy),
+            ending = self.ending,
+            steps = self.steps,
+            speed = self.steps_per_second,
+            device = self.device,
+            seed = self.config.seed,
+            version = self.version,
+        )
+    }
+}

@@ -1,0 +1,85 @@
+//! Weights from a Hugging Face folder: `config.json` and `model.safetensors` become a model with a new head.
+//!
+//! Every parameter of the backbone must be in the file, in the shape the config gives it, and everything in the file
+//! must be either one of them or on the short list of what a classifier has no use for (`Architecture::left_out`).
+//! Half-precision weights are widened.
+
+mod architecture;
+mod config;
+mod error;
+mod parameters;
+mod tensors;
+
+use std::path::Path;
+
+use burn::tensor::backend::Backend;
+
+use crate::model::bert::{Bert, BertConfig};
+use crate::model::vit::{Vit, VitConfig};
+
+use architecture::Architecture;
+pub use error::Error;
+
+/// The model's sizes, in a checkpoint's folder.
+const CONFIG: &str = "config.json";
+/// The weights, beside it.
+const WEIGHTS: &str = "model.safetensors";
+
+impl BertConfig {
+    /// Reads the `config.json` of a checkpoint's folder and checks that this crate's BERT is the model it describes.
+    pub fn read(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(CONFIG);
+        let config: Self = config::read(&path, Architecture::Bert)?;
+        config::check_sizes(&path, &config.sizes())?;
+        config::check_rates(&path, &config.rates())?;
+        config::check_division(
+            &path,
+            ("hidden_size", config.hidden_size),
+            ("num_attention_heads", config.num_attention_heads),
+        )?;
+        Ok(config)
+    }
+}
+
+impl VitConfig {
+    /// Reads the `config.json` of a checkpoint's folder and checks that this crate's ViT is the model it describes.
+    pub fn read(folder: &Path) -> Result<Self, Error> {
+        let path = folder.join(CONFIG);
+        let config: Self = config::read(&path, Architecture::Vit)?;
+        config::check_sizes(&path, &config.sizes())?;
+        config::check_rates(&path, &config.rates())?;
+        config::check_division(
+            &path,
+            ("hidden_size", config.hidden_size),
+            ("num_attention_heads", config.num_attention_heads),
+        )?;
+        config::check_division(&path, ("image_size", config.image_size), ("patch_size", config.patch_size))?;
+        Ok(config)
+    }
+}
+
+/// A BERT with the folder's weights and a new head, drawn from the backend's generator.
+///
+/// Takes checkpoints of a bare encoder, whose names start at `embeddings`, and of one inside another model, whose names
+/// start with `bert.`; the old head is left out.
+pub fn load_bert<B: Backend>(folder: &Path, classes: usize, device: &B::Device) -> Result<Bert<B>, Error> {
+    let mut model = BertConfig::read(folder)?.init(classes, device);
+    tensors::fill(&mut model, Architecture::Bert, &folder.join(WEIGHTS))?;
+    draw_now(&model.head);
+    Ok(model)
+}
+
+/// A ViT with the folder's weights and a new head, drawn from the backend's generator.
+///
+/// Takes names that start at `embeddings` or with `vit.`; the old head is left out.
+pub fn load_vit<B: Backend>(folder: &Path, classes: usize, device: &B::Device) -> Result<Vit<B>, Error> {
+    let mut model = VitConfig::read(folder)?.init(classes, device);
+    tensors::fill(&mut model, Architecture::Vit, &folder.join(WEIGHTS))?;
+    draw_now(&model.head);
+    Ok(model)
+}
+
+/// Burn draws a weight when it is first used; by then the caller may have reseeded the generator.
+fn draw_now<B: Backend>(head: &burn_nn::Linear<B>) {
+    head.weight.val();
+}

@@ -1,0 +1,119 @@
+//! The fast paths on any row, score, parameter and threshold, held to the definition to the bit.
+//!
+//! An input is a byte that picks score and float type, a parameter and a threshold as `f64`, and the logits as the bytes
+//! of that float type. Thresholds that matter lie on a score or next to one, so those are tried too.
+
+use conformax::{
+    Draw, EntmaxScore, Error, Gamma, InvProbScore, Logit, Parameters, Penalty, Row, Score, ScoreSpec,
+};
+use half::{bf16, f16};
+
+use crate::plain;
+
+/// One input, taken apart.
+struct Case<'a> {
+    spec: ScoreSpec,
+    threshold: f64,
+    logits: &'a [u8],
+}
+
+/// Holds one input to every law.
+pub fn check(input: &[u8]) {
+    let Some((&pick, rest)) = input.split_first() else { return };
+    let Some((parameter, rest)) = rest.split_first_chunk() else { return };
+    let Some((threshold, logits)) = rest.split_first_chunk() else { return };
+    let Some(spec) = spec(pick >> 2, f64::from_le_bytes(*parameter)) else { return };
+    let case = Case { spec, threshold: f64::from_le_bytes(*threshold), logits };
+    match pick & 3 {
+        0 => check_row(&case, f16::from_le_bytes, f16::to_f64),
+        1 => check_row(&case, bf16::from_le_bytes, bf16::to_f64),
+        2 => check_row(&case, f32::from_le_bytes, f64::from),
+        _ => check_row(&case, f64::from_le_bytes, f64::from),
+    }
+}
+
+/// Indices of the family that take each path of the code, for inputs whose parameter is none.
+const GAMMAS: [f64; 12] = [1.0, 1.000000001, 1.02, 1.1, 1.25, 1.3, 1.5, 1.9, 2.0, 2.5, 8.0, 16.0];
+
+fn spec(pick: u8, parameter: f64) -> Option<ScoreSpec> {
+    let gamma =
+        Gamma::new(parameter).or_else(|_| Gamma::new(GAMMAS[usize::from(pick) % GAMMAS.len()])).ok()?;
+    let draw = Some(if pick & 1 == 0 { Draw::Zero } else { Draw::Seeded(parameter.to_bits()) });
+    let penalised = Parameters { lambda: Some(parameter.abs()), draw, ..Parameters::default() };
+    let penalty = Some(if pick & 2 == 0 { Penalty::Randomized } else { Penalty::Fixed });
+    let (name, parameters) = match pick >> 2 {
+        0..=8 => return Some(ScoreSpec::Entmax(EntmaxScore { gamma })),
+        9 | 10 => return Some(ScoreSpec::InvProb(InvProbScore)),
+        11 => ("aps", Parameters { draw, ..Parameters::default() }),
+        12 => ("raps", Parameters { k_reg: Some(u32::from(pick & 3)), penalty, ..penalised }),
+        13 => ("saps", penalised),
+        14 => ("top_k", Parameters::default()),
+        _ => ("margin", Parameters::default()),
+    };
+    ScoreSpec::named(name, parameters).ok()
+}
+
+fn check_row<T: Logit, const N: usize>(case: &Case<'_>, read: fn([u8; N]) -> T, widen: fn(T) -> f64) {
+    let logits: Vec<T> = case.logits.as_chunks().0.iter().map(|bytes| read(*bytes)).collect();
+    let wide: Vec<f64> = logits.iter().map(|logit| widen(*logit)).collect();
+    match Row::new(&logits) {
+        Err(error) => {
+            assert_eq!(Some(error.to_string()), plain::fault(&wide).map(|error: Error| error.to_string()))
+        }
+        Ok(row) => {
+            assert!(plain::fault(&wide).is_none(), "a row with a fault was taken");
+            let scores = check_scores(case.spec, row, &wide);
+            check_sets(case, row, &wide, &scores);
+        }
+    }
+}
+
+/// `score` is `score_all`, is the same in `f64`, and is the plain reference where there is one.
+fn check_scores<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, wide: &[f64]) -> Vec<f64> {
+    let scores: Vec<f64> = (0..wide.len() as u32).map(|label| spec.score(row, label)).collect();
+    let mut all = vec![f64::NAN; wide.len()];
+    spec.score_all(row, &mut all);
+    assert_eq!(bits(&all), bits(&scores), "score_all differs: {all:?} for {scores:?}");
+    spec.score_all(Row::new(wide).expect("the same values are a row in f64"), &mut all);
+    assert_eq!(bits(&all), bits(&scores), "another float type differs: {all:?} for {scores:?}");
+    let reference = match spec {
+        ScoreSpec::Entmax(EntmaxScore { gamma }) => plain::entmax_scores(wide, gamma),
+        ScoreSpec::InvProb(_) => plain::inv_prob_scores(wide),
+        _ => return scores,
+    };
+    assert_eq!(bits(&scores), bits(&reference), "{scores:?}, plainly {reference:?}");
+    scores
+}
+
+fn check_sets<T: Logit>(case: &Case<'_>, row: Row<'_, T>, wide: &[f64], scores: &[f64]) {
+    let picked = scores[case.threshold.to_bits() as usize % scores.len()];
+    let around = [picked.next_down(), picked, picked.next_up(), 0.0, f64::INFINITY];
+    for threshold in around.into_iter().chain((!case.threshold.is_nan()).then_some(case.threshold)) {
+        let wanted = plain::set(wide, scores, threshold);
+        let mut set = Vec::new();
+        case.spec.set_into(row, threshold, &mut set);
+        assert_eq!(set, wanted, "the set at {threshold:e} for scores {scores:?}");
+        let (mut labels, mut scored) = (Vec::new(), Vec::new());
+        case.spec.scored_set_into(row, threshold, &mut labels, &mut scored);
+        assert_eq!(labels, wanted, "the scored set at {threshold:e}");
+        let wanted: Vec<f64> = wanted.iter().map(|label| scores[*label as usize]).collect();
+        assert_eq!(bits(&scored), bits(&wanted), "scores of the set at {threshold:e}");
+        check_probabilities(case.spec, row, &set, threshold);
+    }
+}
+
+/// How far a sum of probabilities may be from one: it is not promised to the bit.
+const ROUNDING: f64 = 1e-12;
+
+fn check_probabilities<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, set: &[u32], threshold: f64) {
+    let mut probabilities = Vec::new();
+    spec.probabilities_into(row, set, threshold, &mut probabilities);
+    assert_eq!(probabilities.len(), set.len());
+    assert!(probabilities.iter().all(|p| (0.0..=1.0 + ROUNDING).contains(p)), "{probabilities:?}");
+    let sum: f64 = probabilities.iter().sum();
+    assert!(set.is_empty() || (sum - 1.0).abs() <= ROUNDING, "they sum to {sum}: {probabilities:?}");
+}
+
+fn bits(values: &[f64]) -> Vec<u64> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
