@@ -4,7 +4,8 @@
 //! of that float type. Thresholds that matter lie on a score or next to one, so those are tried too.
 
 use conformax::{
-    Draw, EntmaxScore, Error, Gamma, InvProbScore, Logit, Parameters, Penalty, Row, Score, ScoreSpec,
+    Alpha, Calibrated, CalibrationScores, Draw, EntmaxScore, Error, Gamma, InvProbScore, Logit, Logits,
+    Parameters, Penalty, Row, Score, ScoreSpec,
 };
 use half::{bf16, f16};
 
@@ -93,6 +94,7 @@ fn check_sets<T: Logit>(case: &Case<'_>, row: Row<'_, T>, wide: &[f64], scores: 
         let mut set = Vec::new();
         case.spec.set_into(row, threshold, &mut set);
         assert_eq!(set, wanted, "the set at {threshold:e} for scores {scores:?}");
+        check_many(case.spec, row, threshold, &wanted);
         let (mut labels, mut scored) = (Vec::new(), Vec::new());
         case.spec.scored_set_into(row, threshold, &mut labels, &mut scored);
         assert_eq!(labels, wanted, "the scored set at {threshold:e}");
@@ -100,6 +102,19 @@ fn check_sets<T: Logit>(case: &Case<'_>, row: Row<'_, T>, wide: &[f64], scores: 
         assert_eq!(bits(&scored), bits(&wanted), "scores of the set at {threshold:e}");
         check_probabilities(case.spec, row, &set, threshold);
     }
+}
+
+/// Narrow rows are taken several at a time: one row many times over, in every lane.
+fn check_many<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, threshold: f64, wanted: &[u32]) {
+    let level =
+        CalibrationScores::new(vec![threshold]).expect("a number").level(Alpha::new(0.5).expect("a level"));
+    let data = row.logits().repeat(9);
+    let logits = Logits::new(&data, row.classes()).expect("whole rows");
+    let sets = Calibrated::new(spec, level).predict(logits).expect("sound rows");
+    assert!(
+        sets.iter().all(|set| set == wanted),
+        "sets of many rows at {threshold:e}: {sets:?}, wanted {wanted:?}"
+    );
 }
 
 /// How far a sum of probabilities may be from one: it is not promised to the bit.

@@ -19,7 +19,7 @@ pub(crate) use element::Wide;
 pub(crate) use exp_sum::exp_sum;
 pub(crate) use gaps::{Order, gap_norm, keep_lanes};
 pub(crate) use isa::{Isa, Kernel};
-pub(crate) use narrow::{NARROW, NarrowRow, narrow_rows};
+pub(crate) use narrow::{Bounds, Growth, Leaders, NARROW, PLACES, ROWS as TOGETHER, leaders};
 pub(crate) use prefetch::prefetch;
 pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{near_bits, shortlist, shortlist_band};
@@ -89,6 +89,12 @@ fn any_reaches<T: Element, const N: usize>(group: &[T; N], bound: T::Wide) -> bo
 #[inline(always)]
 fn larger<W: Wide>(a: W, b: W) -> W {
     if a > b { a } else { b }
+}
+
+/// The same for the smaller.
+#[inline(always)]
+fn smaller<W: Wide>(a: W, b: W) -> W {
+    if a < b { a } else { b }
 }
 
 /// The next chunk of logits in `f64`; a short last chunk is padded with −∞, which adds nothing to any sum here.

@@ -182,8 +182,6 @@ pub struct Row<'a, T> {
     logits: &'a [T],
     max: f64,
     u: Option<f64>,
-    /// What a pass over narrow rows has found already: a distance, and the labels within it of the maximum.
-    near: Option<(f64, u32)>,
 }
 
 impl<'a, T: Logit> Row<'a, T> {
@@ -204,21 +202,7 @@ impl<'a, T: Logit> Row<'a, T> {
 
     /// A row that a kernel has checked already.
     pub(crate) fn trusted(logits: &'a [T], max: f64, u: Option<f64>) -> Self {
-        Self { logits, max, u, near: None }
-    }
-
-    /// The same row with its labels within a distance of the maximum, as bits.
-    pub(crate) fn with_near(self, distance: f64, labels: u32) -> Self {
-        Self { near: Some((distance, labels)), ..self }
-    }
-
-    /// The labels within a distance of the maximum, as bits; only for narrow rows.
-    #[inline]
-    pub(crate) fn near(&self, distance: f64) -> u32 {
-        match self.near {
-            Some((known, labels)) if known == distance => labels,
-            _ => kernel::near_bits(self.logits, self.max, distance),
-        }
+        Self { logits, max, u }
     }
 
     /// The same row with the caller's own uniform draw in [0, 1).

@@ -1,7 +1,8 @@
 //! `Calibrated`: a score and a threshold, which turn rows into sets and probabilities.
 
-use crate::rows::{drain_chunks, visit_rows, visit_rows_within};
-use crate::score::sort_best_first;
+use crate::kernel::NARROW;
+use crate::rows::{Narrow, drain_chunks, visit_narrow_rows, visit_rows};
+use crate::score::{bounds, sort_best_first};
 use crate::{Error, Level, Logit, Logits, PredictionSets, Result, Row, Score};
 
 /// What a −∞ logit means.
@@ -215,14 +216,21 @@ impl<S: Score> Calibrated<S> {
     /// # Ok::<(), conformax::Error>(())
     /// ```
     pub fn predict<T: Logit>(&self, logits: Logits<'_, T>) -> Result<PredictionSets> {
-        let reach = self.score.reach(self.level.threshold);
+        let few = logits.classes() <= NARROW;
+        let bounds = self.score.gamma().filter(|_| few).and_then(|gamma| bounds(gamma, self.level.threshold));
         let mut whole = PredictionSets::with_capacity(logits.classes(), logits.len());
         let sets_of = |first, chunk: Logits<'_, T>| {
             let mut sets = PredictionSets::with_capacity(chunk.classes(), chunk.len());
-            visit_rows_within(first, chunk, reach, |_, row| {
-                sets.push_with(|labels| self.set_into(row, labels));
-                Ok(())
-            })?;
+            match bounds {
+                Some(bounds) => visit_narrow_rows(first, chunk, bounds, |row| match row {
+                    Narrow::Set((len, labels)) => sets.push_first(len, labels),
+                    Narrow::Open(row) => sets.push_with(|labels| self.set_into(row, labels)),
+                })?,
+                None => visit_rows(first, chunk, |_, row| {
+                    sets.push_with(|labels| self.set_into(row, labels));
+                    Ok(())
+                })?,
+            }
             Ok(sets)
         };
         drain_chunks(logits, sets_of, |sets| whole.append(&sets))?;

@@ -3,7 +3,7 @@
 //! Rows are independent, so any split gives the same bits. Of several faults the one in the first row is
 //! reported, whichever thread met one first.
 
-use crate::kernel::{NARROW, NarrowRow, narrow_rows, prefetch, row_max, row_maxima};
+use crate::kernel::{Bounds, Leaders, PLACES, TOGETHER, leaders, prefetch, row_max, row_maxima};
 use crate::logits::fault_in_row;
 use crate::{Error, Logit, Logits, Result, Row};
 
@@ -106,30 +106,39 @@ pub(crate) fn visit_rows<'a, T: Logit>(
     })
 }
 
-/// The same for whoever asks each row which labels are within `reach` of its maximum: of narrow rows that is found
-/// many rows at a time.
+/// The same for narrow rows, each with what is known of its set before it is looked at by itself.
 #[inline]
-pub(crate) fn visit_rows_within<'a, T: Logit>(
+pub(crate) fn visit_narrow_rows<'a, T: Logit>(
     first: usize,
     chunk: Logits<'a, T>,
-    reach: f64,
-    mut visit: impl FnMut(usize, Row<'a, T>) -> Result<()>,
+    bounds: Bounds,
+    mut visit: impl FnMut(Narrow<'a, T>),
 ) -> Result<()> {
     let classes = chunk.classes();
-    if classes > NARROW || reach == f64::INFINITY {
-        return visit_rows(first, chunk, visit);
-    }
-    let mut found: Vec<NarrowRow> = Vec::with_capacity(BLOCK / classes);
+    let mut found: Vec<Leaders> = Vec::with_capacity(BLOCK / classes);
     visit_blocks(chunk, |before, data| {
-        narrow_rows(data, classes, reach, &mut found)
-            .map_err(|(row, fault)| fault_in_row(fault, (first + before + row) as u64))?;
-        for (row, (logits, NarrowRow { max, near })) in data.chunks_exact(classes).zip(&found).enumerate() {
-            let index = before + row;
-            let row = Row::trusted(logits, *max, chunk.u().map(|u| u[index]));
-            visit(index, row.with_near(reach, *near))?;
+        leaders(data, classes, bounds, &mut found);
+        for (row, leaders) in found.iter().enumerate() {
+            visit(match leaders.set() {
+                Some(set) => Narrow::Set(set),
+                None => {
+                    let index = before + row;
+                    let logits = &data[row * classes..][..classes];
+                    let max = row_max(logits).map_err(|fault| fault_in_row(fault, (first + index) as u64))?;
+                    Narrow::Open(Row::trusted(logits, max, chunk.u().map(|u| u[index])))
+                }
+            });
         }
         Ok(())
     })
+}
+
+/// A narrow row.
+pub(crate) enum Narrow<'a, T> {
+    /// The size of its set, and labels that begin with it.
+    Set((usize, [u32; PLACES])),
+    /// To be looked at.
+    Open(Row<'a, T>),
 }
 
 /// Calls `visit` with whole rows that fit the first-level cache and the number of rows before them.
@@ -138,7 +147,8 @@ fn visit_blocks<'a, T: Logit>(
     chunk: Logits<'a, T>,
     mut visit: impl FnMut(usize, &'a [T]) -> Result<()>,
 ) -> Result<()> {
-    let rows = BLOCK / chunk.classes();
+    // Whole groups of the narrow rows that are taken together.
+    let rows = (BLOCK / chunk.classes()).next_multiple_of(TOGETHER);
     let mut blocks = chunk.as_slice().chunks(rows * chunk.classes());
     (0..).step_by(rows).zip(&mut blocks).try_for_each(|(before, data)| visit(before, data))
 }

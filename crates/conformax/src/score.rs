@@ -18,6 +18,7 @@ pub use aps::ApsScore;
 pub use draw::Draw;
 pub(crate) use draw::mix;
 pub use entmax::EntmaxScore;
+pub(crate) use entmax::bounds;
 pub use inv_prob::InvProbScore;
 pub use margin::MarginScore;
 pub use ranked::RankedSoftmax;
@@ -26,7 +27,7 @@ pub use saps::SapsScore;
 pub use top_k::TopKScore;
 
 use crate::kernel::{Wide, exp_sum, math};
-use crate::{Logit, Row};
+use crate::{Gamma, Logit, Row};
 
 /// A non-conformity score; larger is stranger.
 ///
@@ -88,18 +89,15 @@ pub trait Score: Sync {
         sort_best_first(row, &mut out[start..]);
     }
 
-    /// A distance below the row's maximum beyond which no label's score is within the threshold, whatever the row.
-    ///
-    /// A hint: rows may then come with what lies that near. By default there is no such distance.
+    /// The index of the entmax family, where the score is of it: its sets are then found for many narrow rows at once.
     ///
     /// ```
-    /// use conformax::{EntmaxScore, InvProbScore, Score};
-    /// assert_eq!(EntmaxScore::default().reach(1.5), 1.5); // s ≥ max z − z_y
-    /// assert_eq!(InvProbScore.reach(0.9), f64::INFINITY);
+    /// use conformax::{EntmaxScore, Gamma, InvProbScore, Score};
+    /// assert_eq!(EntmaxScore::default().gamma(), Some(Gamma::ENTMAX15));
+    /// assert_eq!(InvProbScore.gamma(), None);
     /// ```
-    fn reach(&self, threshold: f64) -> f64 {
-        let _ = threshold;
-        f64::INFINITY
+    fn gamma(&self) -> Option<Gamma> {
+        None
     }
 
     /// Appends the labels with `score ≤ threshold` and their scores, best first.
@@ -168,8 +166,8 @@ impl<S: Score> Score for &S {
         (**self).set_into(row, threshold, out);
     }
 
-    fn reach(&self, threshold: f64) -> f64 {
-        (**self).reach(threshold)
+    fn gamma(&self) -> Option<Gamma> {
+        (**self).gamma()
     }
 
     fn scored_set_into<T: Logit>(

@@ -35,6 +35,15 @@ impl PredictionSets {
         self.offsets.push(self.labels.len());
     }
 
+    /// Appends the set of the first `len` of `labels`.
+    #[inline]
+    pub(crate) fn push_first<const N: usize>(&mut self, len: usize, labels: [u32; N]) {
+        // All of them and then fewer: a copy of known length, and nothing to guess.
+        self.labels.extend_from_slice(&labels);
+        self.labels.truncate(self.labels.len() - (N - len));
+        self.offsets.push(self.labels.len());
+    }
+
     /// Appends the sets of another collection over the same classes.
     pub(crate) fn append(&mut self, other: &Self) {
         let before = self.labels.len();

@@ -227,8 +227,8 @@ impl Score for ScoreSpec {
         delegate!(self, score => score.set_into(row, threshold, out));
     }
 
-    fn reach(&self, threshold: f64) -> f64 {
-        delegate!(self, score => score.reach(threshold))
+    fn gamma(&self) -> Option<Gamma> {
+        delegate!(self, score => Score::gamma(score))
     }
 
     fn scored_set_into<T: Logit>(

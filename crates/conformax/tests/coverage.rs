@@ -66,6 +66,22 @@ fn covers_by_the_law_after_valid_tuning() {
     check_on(Pool::Tied, &tuned, &[(60, 0.1)]).unwrap();
 }
 
+/// Shuffled rows follow the law that fresh ones do, at several levels of one sort.
+#[test]
+fn shuffled_rows_follow_the_law_too() {
+    let levels = [0.05, 0.2, 0.5].map(|level| Alpha::new(level).unwrap());
+    let tuned = Procedure::OptEntmax(Tuning::Valid);
+    for procedure in [&Procedure::plain()[2], &Procedure::plain()[5], &tuned] {
+        let trial = Trial::new(Pool::TieFree, 49, 0.2).unwrap();
+        for verdict in trial.run_shuffled(procedure, &levels, 3).unwrap() {
+            assert!(verdict.is_law(), "{procedure}: {verdict:?}");
+        }
+    }
+    let tied =
+        Trial::new(Pool::Tied, 49, 0.2).unwrap().run_shuffled(&Procedure::plain()[0], &levels, 3).unwrap();
+    assert!(tied.iter().all(|verdict| verdict.is_at_least_law() && !verdict.is_law()), "{tied:?}");
+}
+
 /// The atom at 0 is no concern once the threshold lies above it in every split.
 #[test]
 fn entmax_covers_by_the_law_given_a_positive_threshold() {

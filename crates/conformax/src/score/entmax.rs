@@ -6,7 +6,7 @@
 use super::ranking::Ranking;
 use super::{Score, softmax_over};
 use crate::activation::normalize_gaps;
-use crate::kernel::{NARROW, Order, gap_norm, keep_lanes, math, shortlist};
+use crate::kernel::{Bounds, Growth, NARROW, Order, gap_norm, keep_lanes, math, near_bits, shortlist};
 use crate::{Gamma, Logit, Row};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
@@ -44,7 +44,7 @@ impl Score for EntmaxScore {
         // s ≥ max z − z_y for every γ, so nobody further down can be in. The top label's score is 0 and the second's is its
         // gap, so of one or two labels within reach every one is in.
         if row.classes() <= NARROW {
-            let near = row.near(threshold);
+            let near = near_bits(row.logits(), row.max(), threshold);
             let others = near & (near - 1);
             if others & others.wrapping_sub(1) == 0 {
                 push_pair(row, near, others, out);
@@ -56,8 +56,8 @@ impl Score for EntmaxScore {
         self.wide_set_into(row, threshold, out);
     }
 
-    fn reach(&self, threshold: f64) -> f64 {
-        threshold
+    fn gamma(&self) -> Option<Gamma> {
+        Some(self.gamma)
     }
 
     fn scored_set_into<T: Logit>(
@@ -116,6 +116,33 @@ const SLACK: f64 = 1e-8;
 
 /// Thresholds whose squares are safe to compare; outside, every label is scored.
 const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e140;
+
+/// What decides the sets of many narrow rows at once; `None` where each row must be looked at by itself.
+pub(crate) fn bounds(gamma: Gamma, threshold: f64) -> Option<Bounds> {
+    if threshold == 0.0 {
+        // The top label and its ties, whatever the norm.
+        return Some(Bounds { distance: 0.0, inside: (Growth::Max, 0.0), outside: (Growth::Max, 0.0) });
+    }
+    if !ESTIMATES_ARE_SAFE.contains(&threshold) {
+        return None;
+    }
+    let limit = |growth: Growth, slack: f64| match growth {
+        Growth::Max | Growth::Sum => (growth, threshold * slack),
+        Growth::Squares => (growth, threshold * threshold * slack),
+    };
+    let (inside, outside) = (|growth| limit(growth, 1.0 - SLACK), |growth| limit(growth, 1.0 + SLACK));
+    // Norms of one vector fall as the order rises, from the sum at 1 over the Euclidean at 2 to the largest.
+    let (inside, outside) = match Order::from(gamma) {
+        Order::Max => (limit(Growth::Max, 1.0), limit(Growth::Max, 1.0)),
+        Order::One => (inside(Growth::Sum), outside(Growth::Sum)),
+        Order::Two => (inside(Growth::Squares), outside(Growth::Squares)),
+        // Above the sum nothing is known: no label is seen to be in.
+        Order::Other { delta: ..1.0, .. } => ((Growth::Max, -1.0), outside(Growth::Sum)),
+        Order::Other { delta: ..2.0, .. } => (inside(Growth::Sum), outside(Growth::Squares)),
+        Order::Other { .. } => (inside(Growth::Squares), outside(Growth::Max)),
+    };
+    Some(Bounds { distance: threshold, inside, outside })
+}
 
 /// Appends the label of the lowest bit of `near` and that of `others`, if it has one, best first.
 #[inline]

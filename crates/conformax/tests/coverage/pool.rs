@@ -31,7 +31,8 @@ impl Random {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    fn below(&mut self, end: usize) -> usize {
+    /// Uniform below `end`.
+    pub fn below(&mut self, end: usize) -> usize {
         (self.uniform() * end as f64) as usize
     }
 }
