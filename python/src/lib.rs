@@ -21,6 +21,8 @@ mod work;
 /// The compiled half of `conformax`; import the names from there.
 #[pyo3::pymodule]
 mod _conformax {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use crate::activation::{entmax, entmax_backward, entmax_gamma_derivative, entmax_loss};
     #[pymodule_export]
@@ -41,6 +43,13 @@ mod _conformax {
     use crate::study::{compare, run_study};
     #[pymodule_export]
     use crate::tune::tune;
+
+    /// This module's own copy of Rust's runtime prints its panics; those that become exceptions are told by them.
+    #[pymodule_init]
+    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+        conformax_io::hush_caught_panics();
+        Ok(())
+    }
 
     /// Version of the package.
     #[pymodule_export]

@@ -5,13 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, InFile, Problem, Result, missing};
-use crate::line_limit::LineLimit;
 use crate::open::Stream;
 use crate::reader::{Layout, Reader, Rows, Wanted};
+use crate::row_limit::RowLimit;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
 pub(crate) struct CsvReader {
-    reader: csv::Reader<LineLimit<Stream>>,
+    reader: csv::Reader<RowLimit<Stream>>,
     path: PathBuf,
     /// What each column of the file is.
     roles: Vec<Role>,
@@ -31,7 +31,7 @@ enum Role {
 
 impl CsvReader {
     pub(crate) fn open(stream: Stream, path: &Path, wanted: &Wanted) -> Result<Self> {
-        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(LineLimit::new(stream));
+        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(RowLimit::new(stream));
         let header = reader.byte_headers().map_err(csv_problem).in_file(path)?;
         let header: Option<Vec<String>> =
             header.iter().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
@@ -63,6 +63,7 @@ impl CsvReader {
         if !more.in_file(&self.path).map_err(|error| error.in_row(self.row))? {
             return Ok(false);
         }
+        self.reader.get_mut().row_taken();
         let here = |problem: Problem| Error::new(&self.path, problem).in_row(self.row);
         if self.record.len() != self.roles.len() {
             return Err(here(Problem::Damaged {

@@ -292,9 +292,6 @@ pub enum Problem {
     /// A record batch that does not fit into memory.
     #[error("a record batch needs {0} bytes of memory; write the file in smaller batches")]
     BatchTooLarge(u64),
-    /// A line too long to be a row.
-    #[error("a line is longer than {0} bytes")]
-    LineTooLong(usize),
     /// A calibration file that contradicts itself or that this version cannot read.
     #[error("not a calibration file that can be used: {0}")]
     Model(String),

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use crate::error::{Error, InFile, Problem, Result, missing};
-use crate::line_limit::LineLimit;
 use crate::open::Stream;
 use crate::reader::{CLASS_NAMES, Layout, Reader, Rows, Wanted};
+use crate::row_limit::RowLimit;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
 pub(crate) struct JsonLinesReader {
-    lines: BufReader<LineLimit<Stream>>,
+    lines: BufReader<RowLimit<Stream>>,
     path: PathBuf,
     wanted: Wanted,
     label: Option<String>,
@@ -37,7 +37,7 @@ impl JsonLinesReader {
             keep: Vec::new(),
         };
         let mut reader = Self {
-            lines: BufReader::new(LineLimit::new(stream)),
+            lines: BufReader::new(RowLimit::new(stream)),
             path: path.to_owned(),
             wanted: wanted.clone(),
             label: None,
@@ -94,6 +94,7 @@ impl JsonLinesReader {
                 }
                 _ => self.here(error),
             })?;
+            self.lines.get_mut().row_taken();
             let text = self.line.trim();
             if read == 0 {
                 return Ok(None);

@@ -63,8 +63,6 @@ mod guard;
 mod input;
 #[cfg(feature = "jsonl")]
 mod json_lines;
-#[cfg(any(feature = "csv", feature = "jsonl"))]
-mod line_limit;
 mod model;
 #[cfg(feature = "npy")]
 mod npy;
@@ -87,6 +85,8 @@ mod reader;
 #[cfg(feature = "parquet")]
 mod record_batch;
 mod resolve;
+#[cfg(any(feature = "csv", feature = "jsonl"))]
+mod row_limit;
 #[cfg(feature = "safetensors")]
 mod safetensors;
 mod sets;

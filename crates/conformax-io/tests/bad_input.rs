@@ -48,6 +48,17 @@ fn npz(logits: Vec<u8>, labels: Vec<u8>) -> Vec<u8> {
     zip(&[("logits.npy", logits), ("labels.npy", labels)], false, false)
 }
 
+/// Lines go on as ever, but the record does not end.
+#[test]
+fn a_row_without_end() {
+    let endless = "x\n".repeat(33 << 20);
+    let start = "z.csv: row 1: ";
+    let csv = message("z.csv", format!("a,b,label\n1,2,0\n\"{endless}"));
+    assert!(csv.starts_with(start) && csv.contains("a row is longer than 67108864 bytes"), "{csv}");
+    let line = message("z.jsonl", endless.replace('\n', "x"));
+    assert!(line.contains("a row is longer than 67108864 bytes"), "{line}");
+}
+
 #[test]
 fn empty_and_unknown_files() {
     for name in ["z.npy", "z.npz", "z.parquet", "z.arrow", "z.csv", "z.safetensors", "z.jsonl"] {
