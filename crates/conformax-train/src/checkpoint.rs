@@ -30,13 +30,8 @@ impl BertConfig {
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(CONFIG);
         let config: Self = config::read(&path, Architecture::Bert)?;
-        config::check_sizes(&path, &config.sizes())?;
-        config::check_rates(&path, &config.rates())?;
-        config::check_division(
-            &path,
-            ("hidden_size", config.hidden_size),
-            ("num_attention_heads", config.num_attention_heads),
-        )?;
+        let (features, heads) = (config.hidden_size, config.num_attention_heads);
+        config::check(&path, &config.sizes(), &config.rates(), features, heads)?;
         Ok(config)
     }
 }
@@ -46,13 +41,8 @@ impl VitConfig {
     pub fn read(folder: &Path) -> Result<Self, Error> {
         let path = folder.join(CONFIG);
         let config: Self = config::read(&path, Architecture::Vit)?;
-        config::check_sizes(&path, &config.sizes())?;
-        config::check_rates(&path, &config.rates())?;
-        config::check_division(
-            &path,
-            ("hidden_size", config.hidden_size),
-            ("num_attention_heads", config.num_attention_heads),
-        )?;
+        let (features, heads) = (config.hidden_size, config.num_attention_heads);
+        config::check(&path, &config.sizes(), &config.rates(), features, heads)?;
         config::check_division(&path, ("image_size", config.image_size), ("patch_size", config.patch_size))?;
         Ok(config)
     }

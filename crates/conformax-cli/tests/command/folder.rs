@@ -5,6 +5,27 @@ use std::process::{Command, Output, Stdio};
 
 use conformax::{Logits, split};
 
+/// A study that is over soon, of the rows in `data.npz`.
+pub(crate) const SMALL_STUDY: &str = r#"
+name = "small"
+splits = 2
+calibration = 0.4
+levels = [0.1, 0.2]
+
+[[benchmarks]]
+name = "mine"
+path = "data.npz"
+
+[[procedures]]
+name = "InvProb"
+score = "inv_prob"
+
+[[procedures]]
+name = "opt-entmax"
+score = "entmax"
+tune = { gamma = [1.2, 1.8] }
+"#;
+
 /// A folder that is gone when the test is over.
 pub(crate) struct Folder(tempfile::TempDir);
 

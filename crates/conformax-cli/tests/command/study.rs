@@ -1,26 +1,6 @@
 //! `study` and `compare`: procedures side by side, on files of one's own.
 
-use crate::folder::{Folder, Rows};
-
-const SMALL: &str = r#"
-name = "small"
-splits = 2
-calibration = 0.4
-levels = [0.1, 0.2]
-
-[[benchmarks]]
-name = "mine"
-path = "data.npz"
-
-[[procedures]]
-name = "InvProb"
-score = "inv_prob"
-
-[[procedures]]
-name = "opt-entmax"
-score = "entmax"
-tune = { gamma = [1.2, 1.8] }
-"#;
+use crate::folder::{Folder, Rows, SMALL_STUDY};
 
 fn folder(study: &str) -> Folder {
     let folder = Folder::empty();
@@ -31,7 +11,7 @@ fn folder(study: &str) -> Folder {
 
 #[test]
 fn a_study_leaves_results_and_a_report() {
-    let folder = folder(SMALL);
+    let folder = folder(SMALL_STUDY);
     let ran = folder.run("study small.toml -o out").ok();
     assert_eq!(ran.out.trim(), "out/report/index.html");
     let csv = std::fs::read_to_string(folder.file("out/results.csv")).unwrap();
@@ -66,7 +46,7 @@ fn a_study_leaves_results_and_a_report() {
 
 #[test]
 fn results_are_replaced_only_when_asked() {
-    let folder = folder(SMALL);
+    let folder = folder(SMALL_STUDY);
     folder.run("study small.toml -o out").ok();
     let message = folder.run("study small.toml -o out").error();
     assert!(message.contains("results.json") && message.contains("--force"), "{message}");
@@ -75,7 +55,7 @@ fn results_are_replaced_only_when_asked() {
 
 #[test]
 fn threads_do_not_change_a_byte_of_the_results() {
-    let folder = folder(SMALL);
+    let folder = folder(SMALL_STUDY);
     folder.run("study small.toml -o one --threads 1").ok();
     folder.run("study small.toml -o two --threads 2").ok();
     let read = |name: &str| std::fs::read(folder.file(name).join("results.csv")).unwrap();
@@ -89,7 +69,7 @@ fn a_bad_study_is_told_with_its_line_before_any_work() {
         ("levels = [0.1, 1.2]", "levels = [0.1, 0.2]", "alpha"),
         ("path = \"gone.npz\"", "path = \"data.npz\"", "gone.npz"),
     ] {
-        let text = SMALL.replace(right, wrong);
+        let text = SMALL_STUDY.replace(right, wrong);
         let line = text.lines().position(|line| line == wrong).unwrap() + 1;
         let folder = folder(&text);
         let message = folder.run("study small.toml -o out").error();
@@ -100,7 +80,7 @@ fn a_bad_study_is_told_with_its_line_before_any_work() {
 
 #[test]
 fn compare_says_which_is_best_and_how_to_get_it() {
-    let folder = folder(SMALL);
+    let folder = folder(SMALL_STUDY);
     let seen = folder.run("compare data.npz --alpha 0.2 --splits 5").ok().out;
     for word in [
         "InvProb",
@@ -128,7 +108,7 @@ fn compare_says_which_is_best_and_how_to_get_it() {
 
 #[test]
 fn compare_needs_labels() {
-    let folder = folder(SMALL);
+    let folder = folder(SMALL_STUDY);
     folder.write("bad.csv", "a,b\n1,2\n3,4\n");
     let message = folder.run("compare bad.csv").error();
     assert!(message.contains("bad.csv") && message.contains("label"), "{message}");

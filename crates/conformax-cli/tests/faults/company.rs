@@ -3,8 +3,8 @@
 use std::process::{Child, ChildStdin, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::folder::{Folder, Rows};
-use crate::{SMALL_STUDY, contents};
+use crate::contents;
+use crate::folder::{Folder, Rows, SMALL_STUDY};
 
 const ALPHAS: [&str; 4] = ["0.4", "0.3", "0.2", "0.1"];
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::folder::{Folder, Rows};
-use crate::{SMALL_STUDY, contents, files_below};
+use crate::folder::{Folder, Rows, SMALL_STUDY};
+use crate::{contents, files_below};
 
 const MOMENTS: usize = 20;
 

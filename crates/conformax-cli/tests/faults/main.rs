@@ -19,27 +19,6 @@ mod folder;
 #[path = "../../../conformax-io/tests/written/mod.rs"]
 mod written;
 
-/// A study that is over soon, of the rows in `data.npz`.
-const SMALL_STUDY: &str = r#"
-name = "small"
-splits = 2
-calibration = 0.4
-levels = [0.1, 0.2]
-
-[[benchmarks]]
-name = "mine"
-path = "data.npz"
-
-[[procedures]]
-name = "InvProb"
-score = "inv_prob"
-
-[[procedures]]
-name = "opt-entmax"
-score = "entmax"
-tune = { gamma = [1.2, 1.8] }
-"#;
-
 /// The commands that write files, each with an output named by itself.
 const WRITERS: [&str; 8] = [
     "calibrate cal.npz -o other.json",
@@ -56,7 +35,7 @@ const WRITERS: [&str; 8] = [
 fn folder_for_writers() -> folder::Folder {
     let folder = folder::Folder::with_model();
     folder.write("data.npz", folder::Rows::new(300, 1).npz());
-    folder.write("small.toml", SMALL_STUDY);
+    folder.write("small.toml", folder::SMALL_STUDY);
     folder
 }
 

@@ -36,8 +36,21 @@ pub(super) fn read<C: DeserializeOwned>(path: &Path, architecture: Architecture)
     serde_json::from_value(value).map_err(|error| problem(path, error.to_string()))
 }
 
+/// What every encoder asks of its sizes and rates; its heads share the features equally.
+pub(super) fn check(
+    path: &Path,
+    sizes: &[(&str, usize)],
+    rates: &[(&str, f64)],
+    features: usize,
+    heads: usize,
+) -> Result<(), Error> {
+    check_sizes(path, sizes)?;
+    check_rates(path, rates)?;
+    check_division(path, ("hidden_size", features), ("num_attention_heads", heads))
+}
+
 /// No size may be 0.
-pub(super) fn check_sizes(path: &Path, sizes: &[(&str, usize)]) -> Result<(), Error> {
+fn check_sizes(path: &Path, sizes: &[(&str, usize)]) -> Result<(), Error> {
     match sizes.iter().find(|(_, size)| *size == 0) {
         Some((name, _)) => Err(problem(path, format!("{name} is 0"))),
         None => Ok(()),
@@ -45,7 +58,7 @@ pub(super) fn check_sizes(path: &Path, sizes: &[(&str, usize)]) -> Result<(), Er
 }
 
 /// A rate drops some and keeps some.
-pub(super) fn check_rates(path: &Path, rates: &[(&str, f64)]) -> Result<(), Error> {
+fn check_rates(path: &Path, rates: &[(&str, f64)]) -> Result<(), Error> {
     match rates.iter().find(|(_, rate)| !(0.0..1.0).contains(rate)) {
         Some((name, rate)) => {
             Err(problem(path, format!("{name} is {rate}, wanted 0 or more and less than 1")))
