@@ -225,7 +225,9 @@ mod tests {
 
     #[test]
     fn decides_what_the_bounds_decide_on_every_instruction_set() {
-        for (classes, inside) in [1, 2, 4, 5, 6, 10, 32].into_iter().flat_map(|k| GROWTHS.map(|g| (k, g))) {
+        // Miri takes its time, and sees no more in many classes than in a few.
+        let widths: &[usize] = if cfg!(miri) { &[1, 6] } else { &[1, 2, 4, 5, 6, 10, 32] };
+        for (&classes, inside) in widths.iter().flat_map(|k| GROWTHS.map(|g| (k, g))) {
             let mut data = rows(43, classes);
             data[classes..2 * classes].fill(-0.0);
             if classes > 1 {
