@@ -2,7 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use conformax::{
-    Alpha, Calibrated, CalibrationScores, EntmaxScore, Error, Gamma, Generator, Logit, Logits, Row, Score,
+    Alpha, Calibrated, CalibrationScores, EntmaxScore, Error, Gamma, Generator, InvProbScore, Logit, Logits,
+    Row, Score,
 };
 use half::{bf16, f16};
 
@@ -111,4 +112,19 @@ fn huge_logits_are_no_fault() {
     let data = vec![f32::MAX; 16 * 10];
     let sets = model(1.5, 1.0).predict(Logits::new(&data, 10).unwrap()).unwrap();
     assert!(sets.iter().all(|set| set == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
+}
+
+/// The family is asked of the score itself, however it is handed over.
+#[test]
+fn a_borrowed_score_is_of_the_same_family() {
+    fn family<S: Score>(score: S) -> Option<Gamma> {
+        score.gamma()
+    }
+    assert_eq!(family(&EntmaxScore { gamma: Gamma::SPARSEMAX }), Some(Gamma::SPARSEMAX));
+    assert_eq!(family(&InvProbScore), None);
+    let data = rows(10, &mut Generator::new(13, "narrow rows"));
+    let logits = Logits::new(&data, 10).unwrap();
+    let level = CalibrationScores::new(vec![0.8]).unwrap().level(Alpha::new(0.5).unwrap());
+    let borrowed = Calibrated::new(&InvProbScore, level).predict(logits).unwrap();
+    assert_eq!(borrowed, Calibrated::new(InvProbScore, level).predict(logits).unwrap());
 }
