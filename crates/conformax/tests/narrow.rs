@@ -120,11 +120,11 @@ fn a_borrowed_score_is_of_the_same_family() {
     fn family<S: Score>(score: S) -> Option<Gamma> {
         score.gamma()
     }
-    assert_eq!(family(&EntmaxScore { gamma: Gamma::SPARSEMAX }), Some(Gamma::SPARSEMAX));
-    assert_eq!(family(&InvProbScore), None);
+    let (entmax, inv_prob) = (&EntmaxScore { gamma: Gamma::SPARSEMAX }, &InvProbScore);
+    assert_eq!((family(entmax), family(inv_prob)), (Some(Gamma::SPARSEMAX), None));
     let data = rows(10, &mut Generator::new(13, "narrow rows"));
     let logits = Logits::new(&data, 10).unwrap();
     let level = CalibrationScores::new(vec![0.8]).unwrap().level(Alpha::new(0.5).unwrap());
-    let borrowed = Calibrated::new(&InvProbScore, level).predict(logits).unwrap();
+    let borrowed = Calibrated::new(inv_prob, level).predict(logits).unwrap();
     assert_eq!(borrowed, Calibrated::new(InvProbScore, level).predict(logits).unwrap());
 }

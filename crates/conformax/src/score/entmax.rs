@@ -328,3 +328,23 @@ impl EntmaxScore {
         ranking.finish(kept);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sets are right without bounds too, only slowly.
+    #[test]
+    fn every_usual_threshold_has_bounds() {
+        for gamma in [1.0, 1.3, 1.5, 1.7, 2.0, 3.0] {
+            let gamma = Gamma::new(gamma).unwrap();
+            for threshold in [0.0, 1e-100, 0.5, 1.0, 50.0, 1e100] {
+                let bounds = bounds(gamma, threshold).unwrap();
+                assert_eq!(bounds.distance, threshold);
+            }
+            for threshold in [1e-200, 1e200, f64::INFINITY, f64::NAN] {
+                assert_eq!(bounds(gamma, threshold), None);
+            }
+        }
+    }
+}
