@@ -4,7 +4,7 @@ use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
 use super::{larger, smaller, whole};
 
-/// Rows up to this many classes are narrow: their labels fit a byte and a word of bits.
+/// Rows up to this many classes are narrow: a label takes five bits, and a set fits a word.
 pub(crate) const NARROW: usize = 32;
 
 /// Rows taken together.
