@@ -38,82 +38,31 @@
 )]
 
 #[cfg(any(feature = "npy", feature = "safetensors"))]
-mod array;
-#[cfg(any(feature = "npy", feature = "safetensors"))]
-mod arrays_reader;
-#[cfg(feature = "parquet")]
-mod arrow;
-#[cfg(feature = "parquet")]
-mod arrow_messages;
-mod block;
-mod cells;
-mod class_names;
-#[cfg(any(feature = "npy", feature = "safetensors"))]
-mod columns;
-#[cfg(feature = "csv")]
-mod csv;
-#[cfg(any(feature = "npy", feature = "safetensors"))]
-mod decode;
+mod arrays;
+mod calibration;
+mod data;
 mod error;
-mod fingerprint;
-mod fit;
-mod format;
+mod reading;
 #[cfg(feature = "parquet")]
-mod guard;
-mod input;
-#[cfg(feature = "jsonl")]
-mod json_lines;
-mod model;
-#[cfg(feature = "npy")]
-mod npy;
-#[cfg(feature = "npy")]
-mod npy_header;
-#[cfg(feature = "npy")]
-mod npz;
-#[cfg(feature = "npy")]
-mod npz_writer;
-mod open;
-mod output;
-#[cfg(feature = "parquet")]
-mod page_header;
-#[cfg(feature = "npy")]
-mod pair;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod positioned;
-mod reader;
-#[cfg(feature = "parquet")]
-mod record_batch;
-mod resolve;
+mod tables;
 #[cfg(any(feature = "csv", feature = "jsonl"))]
-mod row_limit;
-#[cfg(feature = "safetensors")]
-mod safetensors;
-mod sets;
-mod shards;
-mod source;
-mod source_options;
-mod stamp;
-#[cfg(feature = "parquet")]
-mod thrift;
-mod values;
-#[cfg(feature = "npy")]
-mod zip_sink;
+mod text;
+mod writing;
 
-pub use block::Block;
-pub use cells::{CellType, Cells, NamedCells};
-pub use class_names::ClassNames;
+pub use calibration::fingerprint::{DataFingerprint, ROW_HASH, RowSet, row_fingerprints};
+pub use calibration::model::{Model, TuningRecord};
+pub use data::block::Block;
+pub use data::cells::{CellType, Cells, NamedCells};
+pub use data::class_names::ClassNames;
+pub use data::format::Format;
+pub use data::input::Input;
+pub use data::values::{Dtype, Values};
 pub use error::{Column, Error, Place, Problem, Result};
-pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, row_fingerprints};
-pub use format::Format;
+pub use reading::source::Source;
+pub use reading::source_options::{Data, LabelUse, SourceOptions};
 #[cfg(feature = "parquet")]
-pub use guard::hush_caught_panics;
-pub use input::Input;
-pub use model::{Model, TuningRecord};
+pub use tables::guard::hush_caught_panics;
 #[cfg(feature = "npy")]
-pub use npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};
-pub use output::{Output, Overwrite};
-pub use sets::{PValues, SetColumns, SetRows, SetsWriter};
-pub use source::Source;
-pub use source_options::{Data, LabelUse, SourceOptions};
-pub use values::{Dtype, Values};
+pub use writing::npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};
+pub use writing::output::{Output, Overwrite};
+pub use writing::sets::{PValues, SetColumns, SetRows, SetsWriter};

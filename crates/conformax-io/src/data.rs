@@ -1,0 +1,8 @@
+//! What every format comes to: rows of values, cells beside them, names of classes.
+
+pub(crate) mod block;
+pub(crate) mod cells;
+pub(crate) mod class_names;
+pub(crate) mod format;
+pub(crate) mod input;
+pub(crate) mod values;

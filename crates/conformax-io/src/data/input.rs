@@ -1,0 +1,92 @@
+//! `Input`: what the numbers in a file are, and how they become logits.
+
+use crate::data::values::{each_dtype, wide};
+use crate::{Dtype, Problem, Values};
+
+/// What the numbers in a file are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Input {
+    /// Logits, used as they are.
+    #[default]
+    Logits,
+    /// Probabilities; their logarithms are used, and zero becomes −∞, a class that cannot be.
+    Probabilities,
+    /// Logarithms of probabilities, used as they are.
+    LogProbabilities,
+}
+
+/// A log-probability this far above 0 is still taken for rounding: half precision has an epsilon of 1e-3.
+const ROUNDING_ABOVE_ZERO: f64 = 1e-2;
+
+impl Input {
+    /// Type of the logits made from numbers of type `stored`.
+    pub(crate) fn dtype(self, stored: Dtype) -> Dtype {
+        match self {
+            Self::Probabilities => Dtype::F64,
+            Self::Logits | Self::LogProbabilities => stored,
+        }
+    }
+
+    /// Moves numbers into `out` as logits; the error is the index of the first number that cannot be one.
+    pub(crate) fn into_logits(self, numbers: &mut Values, out: &mut Values) -> Result<(), (usize, Problem)> {
+        match self {
+            Self::Logits => std::mem::swap(numbers, out),
+            Self::LogProbabilities => {
+                each_dtype!(&*numbers, v => check_logarithms(v.iter().map(|&x| wide(x))))?;
+                std::mem::swap(numbers, out);
+            }
+            Self::Probabilities => {
+                out.reset(Dtype::F64);
+                if let Values::F64(logits) = out {
+                    each_dtype!(&*numbers, v => logarithms(v.iter().map(|&x| wide(x)), logits))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn check_logarithms(values: impl Iterator<Item = f64>) -> Result<(), (usize, Problem)> {
+    for (index, value) in values.enumerate() {
+        if value.is_nan() || value > ROUNDING_ABOVE_ZERO {
+            return Err((index, Problem::LogProbability(value)));
+        }
+    }
+    Ok(())
+}
+
+fn logarithms(values: impl Iterator<Item = f64>, out: &mut Vec<f64>) -> Result<(), (usize, Problem)> {
+    for (index, value) in values.enumerate() {
+        if !(0.0..=1.0).contains(&value) {
+            return Err((index, Problem::Probability(value)));
+        }
+        out.push(conformax::ln(value));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_becomes_minus_infinity() {
+        let mut out = Values::new(Dtype::F32);
+        Input::Probabilities.into_logits(&mut Values::F32(vec![0.0, 1.0]), &mut out).unwrap();
+        assert_eq!(out, Values::F64(vec![f64::NEG_INFINITY, 0.0]));
+    }
+
+    #[test]
+    fn names_the_first_number_that_is_no_probability() {
+        for bad in [f64::NAN, -0.1, 1.1, f64::INFINITY] {
+            let mut numbers = Values::F64(vec![0.5, bad]);
+            let (index, _) =
+                Input::Probabilities.into_logits(&mut numbers, &mut Values::new(Dtype::F64)).unwrap_err();
+            assert_eq!(index, 1);
+        }
+        let mut numbers = Values::F64(vec![-0.5, f64::NEG_INFINITY, 0.5]);
+        let (index, _) =
+            Input::LogProbabilities.into_logits(&mut numbers, &mut Values::new(Dtype::F64)).unwrap_err();
+        assert_eq!(index, 2);
+    }
+}

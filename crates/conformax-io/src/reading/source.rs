@@ -1,0 +1,204 @@
+//! `Source`: a data set on disk, from one file or many, given out block by block.
+//!
+//! Whatever the format, a block holds the logits in the type they were stored in, labels looked up and checked, and
+//! the kept columns. Memory is bounded by the block, not by the file.
+
+use std::path::Path;
+
+use crate::error::{Error, Problem, Result};
+use crate::reading::fit::{check_first, check_next, total_rows};
+use crate::reading::open::{File, open};
+use crate::reading::reader::{Layout, Reader, Rows, Wanted};
+use crate::reading::resolve::resolve;
+use crate::reading::shards::shards;
+use crate::reading::source_options::{Data, LabelUse, SourceOptions};
+use crate::{Block, CellType, ClassNames, Dtype, Values};
+
+/// A block has at most this many rows, so that what comes beside the logits is bounded too.
+const MOST_ROWS: usize = 1 << 16;
+
+/// A data set being read.
+pub struct Source {
+    files: Vec<File>,
+    options: SourceOptions,
+    wanted: Wanted,
+    reader: Box<dyn Reader>,
+    /// Layout of the first file; the others are held to it.
+    layout: Layout,
+    rows: Option<u64>,
+    /// Which file is open, and how many rows came before it.
+    current: usize,
+    starts: Vec<u64>,
+    next_row: u64,
+    raw: Rows,
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Source")
+            .field("files", &self.files)
+            .field("layout", &self.layout)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Source {
+    /// Opens a data set and checks that its files fit together, as far as their headers tell.
+    pub fn open(data: &Data, options: &SourceOptions) -> Result<Self> {
+        let files = shards(data)?;
+        let wanted = Wanted {
+            logits_column: options.logits_column.clone(),
+            label_column: options.label_column.clone(),
+            labels: options.labels != LabelUse::Ignored,
+            keep: options.keep.clone(),
+        };
+        let first = files.first().expect("a data set has a file");
+        let reader = open(first, &wanted)?;
+        let mut layout = reader.layout().clone();
+        check_first(first.path(), &mut layout, options)?;
+        let rows = total_rows(&files, &wanted, &layout)?;
+        let raw = Rows { logits: Values::new(layout.dtype), labels: None, keep: Vec::new() };
+        Ok(Self {
+            files,
+            options: options.clone(),
+            wanted,
+            reader,
+            layout,
+            rows,
+            current: 0,
+            starts: vec![0],
+            next_row: 0,
+            raw,
+        })
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.layout.classes
+    }
+
+    /// Type of the logits in the blocks. Probabilities become `f64` logarithms.
+    pub fn dtype(&self) -> Dtype {
+        self.options.input.dtype(self.layout.dtype)
+    }
+
+    /// Number of rows, where the files say so without being read.
+    pub fn rows(&self) -> Option<u64> {
+        self.rows
+    }
+
+    /// Names of the classes, where known.
+    pub fn names(&self) -> Option<&ClassNames> {
+        self.layout.names.as_ref()
+    }
+
+    /// Whether blocks will carry labels.
+    pub fn has_labels(&self) -> bool {
+        self.layout.has_labels
+    }
+
+    /// Names and types of the kept columns.
+    pub fn kept(&self) -> impl Iterator<Item = (&str, CellType)> {
+        self.options.keep.iter().map(String::as_str).zip(self.layout.keep.iter().copied())
+    }
+
+    /// Overwrites `block` with the next rows; `false` at the end. The caller owns the block, so that one can be read
+    /// while another is worked on, and its memory is used again.
+    pub fn read(&mut self, block: &mut Block) -> Result<bool> {
+        // What another program left half done looks like damage; the message should name the cause.
+        self.read_block(block).or_else(|error| self.files[self.current].check_unchanged().and(Err(error)))
+    }
+
+    fn read_block(&mut self, block: &mut Block) -> Result<bool> {
+        // A header may claim any number of classes as long as it claims no rows.
+        let row_bytes = self.layout.classes.saturating_mul(self.layout.dtype.size());
+        let most = (self.options.block_bytes / row_bytes).clamp(1, MOST_ROWS);
+        loop {
+            self.reader.read(most, &mut self.raw)?;
+            if !self.raw.logits.is_empty() {
+                self.fill(block)?;
+                self.next_row += block.rows() as u64;
+                return Ok(true);
+            }
+            // Half of it from before a write and half from after may look like good data.
+            self.files[self.current].check_unchanged()?;
+            if self.current + 1 == self.files.len() {
+                return match self.next_row {
+                    0 => Err(Error::new(self.files[0].path(), Problem::NoRows)),
+                    _ => Ok(false),
+                };
+            }
+            self.open_next()?;
+        }
+    }
+
+    /// Goes back to the first row, for another pass.
+    pub fn rewind(&mut self) -> Result<()> {
+        if let Some(pipe) = self.files.iter().find(|file| file.is_pipe()) {
+            return Err(Error::new(pipe.path(), Problem::OnceOnly));
+        }
+        self.reader = open(&self.files[0], &self.wanted)?;
+        self.files[0].check_unchanged()?;
+        self.current = 0;
+        self.starts.truncate(1);
+        self.next_row = 0;
+        Ok(())
+    }
+
+    /// The file a row read so far lies in, and the row's number within that file.
+    pub fn locate(&self, row: u64) -> (&Path, u64) {
+        let file = self.starts.partition_point(|&start| start <= row).saturating_sub(1);
+        (self.files[file].path(), row - self.starts[file])
+    }
+
+    /// An error about a row read so far, with the file and row the user knows it by.
+    pub fn error_at(&self, row: u64, problem: impl Into<Problem>) -> Error {
+        let (path, row) = self.locate(row);
+        Error::new(path, problem).in_row(row)
+    }
+
+    /// An error the arithmetic met in a block, with the file, row and class the user knows it by.
+    pub fn error_in(&self, block: &Block, error: conformax::Error) -> Error {
+        use conformax::Error as Core;
+        let at = |row: u64, problem: Problem| self.error_at(block.first_row + row, problem);
+        match error {
+            Core::Logit { row, class, value } => at(row, Problem::NotALogit(value)).in_class(class),
+            Core::AllMasked { row } => at(row, Problem::AllMasked),
+            Core::MaskedLabel { row, label } => at(row, Problem::MaskedLabel(label)),
+            other => Error::new(self.files[self.current].path(), other.offset_rows(block.first_row)),
+        }
+    }
+
+    fn open_next(&mut self) -> Result<()> {
+        self.current += 1;
+        self.starts.push(self.next_row);
+        let file = &self.files[self.current];
+        self.reader = open(file, &self.wanted)?;
+        check_next(file.path(), self.reader.layout(), &self.layout)
+    }
+
+    fn fill(&mut self, block: &mut Block) -> Result<()> {
+        let path = self.files[self.current].path();
+        let classes = self.layout.classes;
+        let row_in_file = self.next_row - self.starts[self.current];
+        block.first_row = self.next_row;
+        block.classes = classes;
+        let reuse = block.labels.take().unwrap_or_default();
+        if let Some(cells) = self.raw.labels.as_ref().filter(|_| self.layout.has_labels) {
+            let labels = resolve(cells, self.layout.names.as_ref(), classes, reuse);
+            block.labels = Some(
+                labels
+                    .map_err(|(row, problem)| Error::new(path, problem).in_row(row_in_file + row as u64))?,
+            );
+        }
+        self.options.input.into_logits(&mut self.raw.logits, &mut block.logits).map_err(
+            |(index, problem)| {
+                Error::new(path, problem)
+                    .in_row(row_in_file + (index / classes) as u64)
+                    .in_class(index % classes)
+            },
+        )?;
+        std::mem::swap(&mut block.keep, &mut self.raw.keep);
+        Ok(())
+    }
+}

@@ -1,0 +1,76 @@
+//! Arrow IPC, as a file (Feather v2) or as a stream saved to one.
+//!
+//! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size.
+
+use arrow_array::RecordBatch;
+
+use crate::error::{Error, Problem, Result};
+use crate::reading::positioned::PositionedFile;
+use crate::reading::reader::{Layout, Reader, Rows, Wanted};
+use crate::tables::arrow_messages::Messages;
+use crate::tables::record_batch::{TableColumns, first_len};
+
+pub(crate) struct ArrowReader {
+    messages: Messages,
+    columns: TableColumns,
+    layout: Layout,
+    /// What is left of the batch being given out.
+    current: Option<RecordBatch>,
+    row: u64,
+}
+
+impl ArrowReader {
+    pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
+        let (schema, messages) = Messages::open(file)?;
+        let columns = TableColumns::find(&schema, wanted, file.path())?;
+        let layout = Layout {
+            rows: None,
+            classes: columns.classes.unwrap_or(0),
+            dtype: columns.dtype,
+            names: columns.names.clone(),
+            has_labels: columns.label.is_some(),
+            keep: columns.keep_types.clone(),
+        };
+        let mut reader = Self { messages, columns, layout, current: None, row: 0 };
+        if reader.columns.classes.is_none() {
+            let first = reader.next_batch()?.ok_or_else(|| Error::new(file.path(), Problem::NoRows))?;
+            reader.layout.classes = first_len(first.column(reader.columns.logits));
+            reader.current = Some(first);
+        }
+        Ok(reader)
+    }
+
+    /// What is left of the current batch, or the next one that has rows.
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(batch) = self.current.take() {
+            return Ok(Some(batch));
+        }
+        while let Some(batch) = self.messages.next_batch()? {
+            if batch.num_rows() > 0 {
+                return Ok(Some(batch));
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Reader for ArrowReader {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
+        let Some(batch) = self.next_batch()? else {
+            into.logits.reset(self.layout.dtype);
+            return Ok(());
+        };
+        let rows = most.min(batch.num_rows());
+        if rows < batch.num_rows() {
+            self.current = Some(batch.slice(rows, batch.num_rows() - rows));
+        }
+        let path = self.messages.path();
+        self.columns.fill(&batch.slice(0, rows), self.layout.classes, self.row, path, into)?;
+        self.row += rows as u64;
+        Ok(())
+    }
+}

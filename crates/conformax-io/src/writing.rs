@@ -1,0 +1,8 @@
+//! What is written, whole or not at all: prediction sets and data.
+
+#[cfg(feature = "npy")]
+pub(crate) mod npz_writer;
+pub(crate) mod output;
+pub(crate) mod sets;
+#[cfg(feature = "npy")]
+pub(crate) mod zip_sink;
