@@ -68,6 +68,9 @@ pub(crate) trait Listed: Copy {
     /// Names it is also known by, which are accepted and never printed.
     const ALIASES: &'static [&'static str] = &[];
 
+    /// The least and the largest finite score there is, rounding included.
+    const RANGE: (f64, f64) = (0.0, f64::MAX);
+
     /// The score of one of these names.
     fn named(name: &str, parameters: &Parameters) -> Result<Self>;
 
@@ -148,6 +151,10 @@ macro_rules! list {
                 match self { $(Self::$variant(score) => Self::$variant(score.with_draw(draw)),)+ }
             }
 
+            fn range(self) -> (f64, f64) {
+                match self { $(Self::$variant(_) => $score::RANGE,)+ }
+            }
+
             fn shown(self) -> String {
                 match self { $(Self::$variant(score) => score.shown(),)+ }
             }
@@ -182,6 +189,13 @@ impl ScoreSpec {
     /// The index of the entmax family, for its members.
     pub fn gamma(self) -> Option<Gamma> {
         self.parameters().gamma
+    }
+
+    /// Whether this number can be a score of it, and so a threshold: +∞ always, NaN and −0 never.
+    pub fn can_give(self, score: f64) -> bool {
+        let (least, most) = self.range();
+        let minus_zero = score == 0.0 && score.is_sign_negative();
+        (score == f64::INFINITY || (least..=most).contains(&score)) && !minus_zero
     }
 
     /// The draw of a score that has one.

@@ -204,7 +204,7 @@ fn sets_do_not_lose_labels_whose_mass_underflows() {
     let logits = [0.0, -900.0, -2_000.0];
     let model = at(entmax(1.001), 1_000.0);
     let (sets, p) = model.predict_probabilities(Logits::new(&logits, 3).unwrap()).unwrap();
-    assert_eq!(sets.get(0), [0, 1]);
+    assert_eq!(sets.labels(), [0, 1]);
     assert_eq!(p, [1.0, 0.0]);
     assert_eq!(entmax(1.001).gamma, Gamma::new(1.001).unwrap());
 }

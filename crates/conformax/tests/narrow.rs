@@ -140,7 +140,8 @@ fn every_wrapper_of_a_score_gives_the_same_sets() {
                     by_definition,
                     "{name}, {classes} classes, {threshold}"
                 );
-                let borrowed = Predictor::new(&&spec, at.clone());
+                let reference = &&spec;
+                let borrowed = Predictor::new(reference, at.clone());
                 assert_eq!(borrowed.predict(logits).unwrap(), by_definition, "{name} by reference");
                 assert_eq!(
                     named.predict_probabilities(logits).unwrap().0,

@@ -37,6 +37,7 @@ score_by_place!(ApsScore, Aps);
 
 impl Listed for ApsScore {
     const NAMES: &'static [&'static str] = &["aps"];
+    const RANGE: (f64, f64) = (0.0, 1.0 + 1e-9);
 
     fn named(_: &str, parameters: &Parameters) -> Result<Self> {
         Ok(Self { draw: parameters.draw.unwrap_or_default() })

@@ -38,6 +38,7 @@ impl Score for InvProbScore {
 impl Listed for InvProbScore {
     const NAMES: &'static [&'static str] = &["inv_prob"];
     const ALIASES: &'static [&'static str] = &["invprob", "lac", "thr"];
+    const RANGE: (f64, f64) = (0.0, 1.0);
 
     fn named(_: &str, _: &Parameters) -> Result<Self> {
         Ok(Self)

@@ -62,6 +62,7 @@ impl Score for MarginScore {
 
 impl Listed for MarginScore {
     const NAMES: &'static [&'static str] = &["margin"];
+    const RANGE: (f64, f64) = (-1.0, 1.0);
 
     fn named(_: &str, _: &Parameters) -> Result<Self> {
         Ok(Self)

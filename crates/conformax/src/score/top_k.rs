@@ -34,6 +34,7 @@ score_by_place!(TopKScore, TopK);
 impl Listed for TopKScore {
     const NAMES: &'static [&'static str] = &["top_k"];
     const ALIASES: &'static [&'static str] = &["topk"];
+    const RANGE: (f64, f64) = (1.0, f64::MAX);
 
     fn named(_: &str, _: &Parameters) -> Result<Self> {
         Ok(Self)
