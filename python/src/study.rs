@@ -1,11 +1,9 @@
 //! Procedures compared over random splits, as JSON that Python turns into records.
 
-use std::panic;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use conformax_io::Block;
-use conformax_study::{Benchmark, Progress, RunOptions, Stage, Study};
+use conformax_study::{Benchmark, Progress, RunOptions, Study};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -72,14 +70,11 @@ fn text_of(found: conformax_study::Result<serde_json::Result<String>>) -> PyResu
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Leaves a study between two stages once nobody wants it.
+/// Leaves a study once nobody wants it.
 struct Watched<'a>(&'a Stop);
 
 impl Progress for Watched<'_> {
-    fn end(&self, _: &str, _: &Stage, _: Duration) {
-        if self.0.requested() {
-            // Unwinds to `work::run` without the message of a panic: nothing is wrong.
-            panic::resume_unwind(Box::new(()));
-        }
+    fn stop(&self) -> bool {
+        self.0.requested()
     }
 }

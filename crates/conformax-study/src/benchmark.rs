@@ -142,13 +142,6 @@ impl Benchmark {
         Ok(Found::Here(Box::new(benchmark)))
     }
 
-    /// A benchmark from data with labels, read whole; every row is checked.
-    pub fn from_source(name: &str, title: &str, mut source: Source) -> conformax_io::Result<Self> {
-        let (logits, labels) = read_whole(&mut source)?;
-        let first = Block::default();
-        Self::new(name, title, logits, labels).map_err(|error| source.error_in(&first, error))
-    }
-
     /// A benchmark that is inside the program; `None` for any other name.
     ///
     /// ```
@@ -231,10 +224,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 fn read_files(data: &Data) -> conformax_io::Result<(Block, Vec<u32>)> {
     let options = SourceOptions { labels: LabelUse::Required, ..SourceOptions::default() };
-    read_whole(&mut Source::open(data, &options)?)
-}
-
-fn read_whole(source: &mut Source) -> conformax_io::Result<(Block, Vec<u32>)> {
+    let mut source = Source::open(data, &options)?;
     let (mut whole, mut block) = (Block::default(), Block::default());
     let mut labels = Vec::new();
     while source.read(&mut block)? {

@@ -8,11 +8,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use conformax::{
-    Alpha, Draw, EntmaxScore, Gamma, Logit, Logits, Metrics, RankedSoftmax, Result, ScoreSpec, Strata, Tally,
+    Alpha, Draw, EntmaxScore, Gamma, Logit, Logits, Metrics, RankedSoftmax, ScoreSpec, Strata, Tally,
     score_labels, smallest,
 };
 use rayon::prelude::*;
 
+use crate::error::{Error, Result};
 use crate::known_scores::KnownScores;
 use crate::procedure::{Choice, Procedure};
 use crate::row_sizes::{RankedRow, RowSizes, Scratch, with_sizes};
@@ -31,6 +32,8 @@ pub(crate) struct Plan<'a> {
     /// The γ whose sizes on test rows are wanted.
     pub(crate) sweep: &'a [Gamma],
     pub(crate) strata: &'a Strata,
+    /// Whether to give up, asked once a row.
+    pub(crate) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// What came out of a procedure at one level of one split.
@@ -298,6 +301,9 @@ impl<T: Logit> Bench<'_, T> {
         scratch: &mut Scratch,
         ask: impl FnOnce(&mut RowSizes<'_>),
     ) -> Result<()> {
+        if (self.plan.stop)() {
+            return Err(Error::Stopped);
+        }
         let mut known = scored.known[row].lock().unwrap_or_else(PoisonError::into_inner);
         let ranked = RankedRow {
             row: self.logits.row(row)?,

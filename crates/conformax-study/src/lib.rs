@@ -42,5 +42,5 @@ pub use results::{
     Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
 };
 pub use run::RunOptions;
-pub use spread::CLEAR;
+pub use spread::{CLEAR, Chance, FEWEST_SPLITS};
 pub use study::{BenchmarkEntry, PAPER, Study};

@@ -1,6 +1,8 @@
 //! `Split`: which rows calibrate, tune and test, and what the thresholds of a split are.
 
-use conformax::{Alpha, CalibrationScores, Result, TuningSplit, judging_threshold, split};
+use conformax::{Alpha, CalibrationScores, TuningSplit, judging_threshold, split};
+
+use crate::error::Result;
 
 /// One random division of a benchmark's rows.
 pub(crate) struct Split {
@@ -117,6 +119,6 @@ impl Truth {
             next += usize::from(wanted(*row as usize));
         }
         picked.truncate(count);
-        CalibrationScores::new(picked)
+        Ok(CalibrationScores::new(picked)?)
     }
 }

@@ -47,6 +47,22 @@ fn leaves_no_half_written_file() {
 }
 
 #[test]
+fn ends_a_comparison_that_is_still_reading() {
+    let folder = Folder::empty();
+    let mut child = folder.command("compare -").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // More than a pipe and the readers' buffers hold: once it is written, the command is known to be reading.
+    let row = b"{\"logits\":[0,1,2,3,4,5],\"label\":1}\n";
+    stdin.write_all(&row.repeat(400_000)).unwrap();
+    stop(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("interrupted; no output was written"), "{err}");
+}
+
+#[test]
 fn what_a_killed_run_leaves_the_next_one_removes() {
     let folder = Folder::with_model();
     let before = folder.names();
