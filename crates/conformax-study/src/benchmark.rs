@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use conformax::{Logits, score_labels};
-use conformax_io::{Block, Data, DataFingerprint, LabelUse, Source, SourceOptions, Values, row_fingerprints};
+use conformax::{DataFingerprint, Logits, score_labels};
+use conformax_io::{Block, Data, LabelUse, Source, SourceOptions, Values};
 
 use crate::error::{Error, Result};
 use crate::study::BenchmarkEntry;
@@ -164,10 +164,8 @@ impl Benchmark {
 
     /// A benchmark from arrays; every row is checked.
     pub fn new(name: &str, title: &str, logits: Block, labels: Vec<u32>) -> conformax::Result<Self> {
-        let mut rows = Vec::new();
-        row_fingerprints(&logits, &mut rows);
         let mut fingerprint = DataFingerprint::default();
-        fingerprint.extend(&rows);
+        fingerprint.extend(&logits.row_fingerprints());
         let dtype = logits.logits.dtype().to_string();
         let classes = logits.classes;
         let wide = match logits.logits {
@@ -213,7 +211,7 @@ impl Benchmark {
 /// finds what is wrong with any.
 fn correct<T: conformax::Logit>(logits: Logits<'_, T>, labels: &[u32]) -> conformax::Result<Vec<bool>> {
     let margin = conformax::EntmaxScore { gamma: conformax::Gamma::SOFTMAX };
-    Ok(score_labels(&margin, logits, labels)?.into_iter().map(|margin| margin == 0.0).collect())
+    Ok(score_labels(&margin, logits.labelled(labels)?)?.into_iter().map(|margin| margin == 0.0).collect())
 }
 
 /// An error with its causes, on one line.

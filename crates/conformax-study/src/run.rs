@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use conformax::{CoverageLaw, Logits, ScoreSpec};
+use conformax::{CoverageLaw, Logits, Parameters};
 use rayon::prelude::*;
 
 use crate::benchmark::{Benchmark, Found, Wide, advice};
@@ -252,16 +252,13 @@ struct Findings {
 /// The part of a record that an outcome knows.
 fn record(outcome: &Outcome, classes: u64) -> Record {
     let Outcome { score, threshold, metrics } = outcome;
-    let raps = match score {
-        ScoreSpec::Raps(raps) => Some(raps),
-        _ => None,
-    };
+    let Parameters { gamma, lambda, k_reg, .. } = score.parameters();
     Record {
         n_test: metrics.n,
         threshold: *threshold,
-        gamma: score.gamma().map(|gamma| gamma.value()),
-        lambda: raps.map(|raps| raps.lambda),
-        k_reg: raps.map(|raps| u64::from(raps.k_reg)),
+        gamma: gamma.map(|gamma| gamma.value()),
+        lambda: lambda.map(|lambda| lambda.value()),
+        k_reg: k_reg.map(u64::from),
         coverage: metrics.coverage,
         average_size: metrics.average_size,
         singleton_ratio: metrics.singleton_ratio,

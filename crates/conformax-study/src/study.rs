@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Draw, Gamma, Parameters, Penalty, ScoreSpec, Strata};
+use conformax::{Alpha, Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec, Strata};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -324,16 +324,21 @@ impl Reader<'_> {
                 Err(self.fault(penalty, format!("penalty is \"randomized\" or \"fixed\", got {other:?}")))
             }
         });
-        let fixed = Parameters {
-            gamma: written.gamma,
-            lambda: written.lambda,
-            k_reg: written.k_reg,
-            penalty: penalty.transpose()?,
-            draw: Some(if written.randomized == Some(false) { Draw::Zero } else { draw }),
-        };
-        let score = |parameters: Parameters, blame: usize| {
-            ScoreSpec::named(written.score.get_ref(), parameters)
-                .map_err(|error| (self.at)(blame).fault(error.to_string()))
+        let penalty = penalty.transpose()?;
+        let fixed = Numbers { gamma: written.gamma, lambda: written.lambda, k_reg: written.k_reg };
+        let score = |numbers: Numbers, blame: usize| {
+            let made = || {
+                let parameters = Parameters {
+                    gamma: numbers.gamma.map(Gamma::new).transpose()?,
+                    lambda: numbers.lambda.map(Lambda::new).transpose()?,
+                    k_reg: numbers.k_reg,
+                    penalty,
+                    draw: (written.randomized == Some(false)).then_some(Draw::Conservative),
+                };
+                let spec = ScoreSpec::named(written.score.get_ref(), parameters)?;
+                Ok(if parameters.draw.is_some() { spec } else { spec.with_draw(draw) })
+            };
+            made().map_err(|error: conformax::Error| (self.at)(blame).fault(error.to_string()))
         };
         let choice = match &written.tune {
             None => Choice::Fixed(score(fixed, written.score.span().start)?),
@@ -345,7 +350,7 @@ impl Reader<'_> {
                     return Err(self.fault(grid, most));
                 }
                 let candidates = candidates(fixed, grid.get_ref()).into_iter();
-                let candidates = candidates.map(|parameters| score(parameters, grid.span().start));
+                let candidates = candidates.map(|numbers| score(numbers, grid.span().start));
                 let candidates = candidates.collect::<Result<Vec<_>>>()?;
                 if candidates.is_empty() {
                     return Err(self.fault(grid, "there must be a candidate"));
@@ -370,8 +375,16 @@ impl Grid {
     }
 }
 
+/// The numbers of a procedure as they were written.
+#[derive(Clone, Copy)]
+struct Numbers {
+    gamma: Option<f64>,
+    lambda: Option<f64>,
+    k_reg: Option<u32>,
+}
+
 /// Every combination of the grid, the last parameter fastest.
-fn candidates(fixed: Parameters, grid: &Grid) -> Vec<Parameters> {
+fn candidates(fixed: Numbers, grid: &Grid) -> Vec<Numbers> {
     fn axis<T: Copy>(values: &Option<Vec<T>>, fixed: Option<T>) -> Vec<Option<T>> {
         values.as_ref().map_or(vec![fixed], |values| values.iter().copied().map(Some).collect())
     }
@@ -379,7 +392,7 @@ fn candidates(fixed: Parameters, grid: &Grid) -> Vec<Parameters> {
     for gamma in axis(&grid.gamma, fixed.gamma) {
         for lambda in axis(&grid.lambda, fixed.lambda) {
             for k_reg in axis(&grid.k_reg, fixed.k_reg) {
-                all.push(Parameters { gamma, lambda, k_reg, ..fixed });
+                all.push(Numbers { gamma, lambda, k_reg });
             }
         }
     }

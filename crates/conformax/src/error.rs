@@ -193,7 +193,16 @@ pub enum Error {
 impl Error {
     /// The same error with its row counted from `first_row`, for callers that work through a file block by block.
     #[must_use]
-    pub fn offset_rows(mut self, first_row: u64) -> Self {
+    pub fn offset_rows(self, first_row: u64) -> Self {
+        match self.row() {
+            Some(row) => self.at_row(row + first_row),
+            None => self,
+        }
+    }
+
+    /// The same fault in another row, where it is of a row.
+    #[must_use]
+    pub fn at_row(mut self, place: u64) -> Self {
         match &mut self {
             Self::Logit { row, .. }
             | Self::AllMasked { row }
@@ -201,7 +210,7 @@ impl Error {
             | Self::MaskedLabel { row, .. }
             | Self::Group { row, .. }
             | Self::Draw { row, .. }
-            | Self::ScoreIsNan { row } => *row += first_row,
+            | Self::ScoreIsNan { row } => *row = place,
             _ => {}
         }
         self

@@ -70,7 +70,7 @@ pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, SeenRows, row_fingerpri
 pub use law::{CoverageLaw, rows_for_precision};
 pub use level::{Level, Promise, conformal_rank};
 pub use logits::{Labelled, Logit, Logits, Row};
-pub use metrics::{Intervals, LawIs, Metrics, Strata, Stratum, Tally, Verdict, evaluate};
+pub use metrics::{Intervals, LawIs, Metrics, Strata, Stratum, Tally, Verdict, evaluate, interval_of_share};
 pub use path::RegularizationPath;
 pub use policies::{Empty, Masked};
 pub use predict::{Predictor, predict_each};

@@ -349,9 +349,17 @@ pub enum LawIs {
     ABound,
 }
 
-/// The exact interval of a share of `hits` in `n`: its ends are quantiles of Beta distributions, the same that coverage
-/// follows.
-fn interval_of_share(hits: u64, n: u64, confidence: f64) -> Option<(f64, f64)> {
+/// The exact interval (Clopper and Pearson) of a share of `hits` in `n`; `None` of nothing, and for a confidence outside
+/// (0, 1). Its ends are quantiles of Beta distributions, the same that coverage follows.
+///
+/// ```
+/// let (low, high) = conformax::interval_of_share(2, 10, 0.95).unwrap();
+/// assert!((low - 0.0252).abs() < 1e-4 && (high - 0.5561).abs() < 1e-4);
+/// ```
+pub fn interval_of_share(hits: u64, n: u64, confidence: f64) -> Option<(f64, f64)> {
+    if !(confidence > 0.0 && confidence < 1.0) || hits > n {
+        return None;
+    }
     let tail = (1.0 - confidence) / 2.0;
     let cut = |rank: u64, at: f64| CoverageLaw::new(n, Some(rank)).ok().map(|law| law.quantile(at));
     if n == 0 {

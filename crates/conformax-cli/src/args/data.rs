@@ -28,8 +28,9 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "NAME", help_heading = "Data options")]
     pub(crate) label_column: Option<String>,
     /// What the numbers are; probabilities become logarithms, zeros minus infinity.
-    #[arg(long, value_name = "KIND", default_value = "logits", help_heading = "Data options")]
-    pub(crate) input: InputKind,
+    /// [default: logits, or what the model was calibrated on]
+    #[arg(long, value_name = "KIND", help_heading = "Data options")]
+    pub(crate) input: Option<InputKind>,
     /// Names of the classes in the order of the logits: one per line, or a JSON array.
     #[arg(long, value_name = "FILE", help_heading = "Data options")]
     pub(crate) names: Option<PathBuf>,
@@ -75,11 +76,16 @@ impl DataArgs {
         SourceOptions {
             logits_column: self.logits_column.clone(),
             label_column: self.label_column.clone(),
-            input: self.input.into(),
+            input: self.input(),
             names,
             labels,
             ..SourceOptions::default()
         }
+    }
+
+    /// What the numbers are said to be.
+    pub(crate) fn input(&self) -> Input {
+        self.input.map_or(Input::Logits, Input::from)
     }
 
     /// The data as a person would call it.
