@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use conformax_io::Block;
+use conformax_io::{Block, Values};
 use conformax_study::{Benchmark, Progress, RunOptions, Study};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
@@ -10,7 +10,6 @@ use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
 use crate::error::{Fault, value_error};
-use crate::fingerprint::Stored;
 use crate::law::alpha_of;
 use crate::score::one_per_row;
 use crate::work::{Stop, run};
@@ -32,7 +31,7 @@ pub fn compare<'py>(
     let labels = one_per_row(&view, labels, "labels")?;
     let block = with_view!(view, view => {
         let mut scratch = Vec::new();
-        let values = Stored::values(view.rows_in(0..view.rows(), &mut scratch));
+        let values = Values::from(view.rows_in(0..view.rows(), &mut scratch).to_vec());
         Block { classes: view.classes(), logits: values, ..Block::default() }
     });
     let benchmark = Benchmark::new("data", "data", block, labels).map_err(value_error)?;

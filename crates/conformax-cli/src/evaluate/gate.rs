@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conformax::{LawIs, Tally, Verdict};
+use conformax::{Tally, Verdict};
 use conformax_io::{KeptLevel, Model};
 
 use super::counted::Honest;
@@ -34,7 +34,7 @@ pub(super) fn expect_coverage(
     for (kept, tally) in levels.iter().zip(tallies) {
         let (alpha, n) = (kept.level.alpha(), tally.n() as f64);
         let measured = share(tally.covered() as f64 / n, 4);
-        match tally.verdict(kept.level, &kept.thresholds(), law_is(model, kept)) {
+        match tally.verdict(kept.level, &kept.thresholds(), model.law_is(kept)) {
             Verdict::AsPromised => {}
             Verdict::TooLow(least) => low.push(format!(
                 "coverage {measured} at alpha = {alpha} is below {}, which chance alone undercuts once in a thousand",
@@ -54,11 +54,4 @@ pub(super) fn expect_coverage(
     Err(Failure::No(format!(
         "{why}. These rows are not like those that calibrated: calibrate again on recent, labelled rows"
     )))
-}
-
-/// Where the threshold is 0, infinite or shared by several calibration rows, coverage may exceed its law.
-fn law_is(model: &Model, kept: &KeptLevel) -> LawIs {
-    let tied = model.scores.as_ref().is_some_and(|scores| scores.ties(kept.threshold) > 1);
-    let special = kept.threshold == 0.0 || kept.threshold == f64::INFINITY;
-    if tied || special { LawIs::ABound } else { LawIs::Exact }
 }

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::Path;
 
 use conformax::{
-    Alpha, Calibration, Choice, FoundThresholds, Level, Masked, Predictor, RowSet, ScoreSpec, SortedScores,
-    Thresholds, Tuning,
+    Alpha, Calibration, Choice, FoundThresholds, LawIs, Level, Masked, Predictor, RowSet, ScoreSpec,
+    SortedScores, Thresholds, Tuning,
 };
 
 use crate::error::{Error, InFile, Problem, Result};
@@ -187,6 +187,14 @@ impl Model {
     pub fn rows(&self) -> Vec<RowSet> {
         let tuning = self.tuning.as_ref().map(|tuning| tuning.rows.clone());
         [Some(self.calibrating_rows.clone()), tuning].into_iter().flatten().collect()
+    }
+
+    /// How coverage at a level follows its law: where the threshold is 0, infinite or shared by several calibration rows,
+    /// it may exceed it.
+    pub fn law_is(&self, kept: &KeptLevel) -> LawIs {
+        let tied = self.scores.as_ref().is_some_and(|scores| scores.ties(kept.threshold) > 1);
+        let special = kept.threshold == 0.0 || kept.threshold == f64::INFINITY;
+        if tied || special { LawIs::ABound } else { LawIs::Exact }
     }
 
     /// Whether coverage follows its law: not where the rows that calibrated also had a say in the parameters.

@@ -29,7 +29,7 @@ impl Input {
     }
 
     /// The input of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub fn named(name: &str) -> Option<Self> {
         [Self::Logits, Self::Probabilities, Self::LogProbabilities]
             .into_iter()
             .find(|input| input.name() == name)

@@ -68,6 +68,17 @@ macro_rules! each_dtype {
 }
 pub(crate) use each_dtype;
 
+macro_rules! from_vec {
+    ($($variant:ident($type:ty)),+) => {
+        $(impl From<Vec<$type>> for Values {
+            fn from(values: Vec<$type>) -> Self {
+                Self::$variant(values)
+            }
+        })+
+    };
+}
+from_vec!(F16(f16), Bf16(bf16), F32(f32), F64(f64));
+
 impl Values {
     /// An empty buffer of a type.
     pub fn new(dtype: Dtype) -> Self {
