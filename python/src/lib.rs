@@ -11,6 +11,7 @@ mod error;
 mod evaluate;
 mod law;
 mod predict;
+mod probabilities;
 mod score;
 mod study;
 mod tune;
@@ -33,6 +34,8 @@ mod _conformax {
     use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};
+    #[pymodule_export]
+    use crate::probabilities::{logarithms, set_probabilities};
     #[pymodule_export]
     use crate::score::{Score, score_all, score_labels};
     #[pymodule_export]

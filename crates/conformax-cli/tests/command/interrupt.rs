@@ -2,13 +2,25 @@
 #![cfg(unix)]
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::folder::Folder;
 
+/// Makes runs start with both signals as a terminal has them. What is started in the background of a script inherits an
+/// ignored Ctrl-C; a signal that is handled here is at its default in whatever is run.
+fn set_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let always = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always).unwrap();
+    }
+}
+
 /// Starts a run that waits for more on standard input, and waits until its temporary file is there.
-fn started(folder: &Folder, words: &str) -> (Child, std::process::ChildStdin) {
+fn started(folder: &Folder, words: &str) -> (Child, ChildStdin) {
+    set_signals();
     let before = folder.names().len();
     let mut child = folder.command(words).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();

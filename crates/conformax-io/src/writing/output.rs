@@ -8,6 +8,7 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use crate::error::{Error, InFile, Problem, Result};
 
@@ -43,8 +44,10 @@ impl Output {
             return Err(Error::new(path, Problem::Exists));
         }
         let (file, temporary) = create_locked(path).in_file(path)?;
+        hold_where_asked("created", path);
         // Only now: were this writer killed between the two, a leftover would still tell of the one before it.
         let follows_dead_writer = remove_leftovers(path);
+        hold_where_asked("cleared", path);
         Ok(Self { file, path: path.to_owned(), temporary, overwrite, follows_dead_writer, finished: false })
     }
 
@@ -71,10 +74,12 @@ impl Output {
     fn commit(&mut self) -> io::Result<()> {
         self.file.flush()?;
         self.file.sync_all()?;
+        hold_where_asked("synced", &self.path);
         match self.overwrite {
             Overwrite::Replace => fs::rename(&self.temporary, &self.path)?,
             Overwrite::Refuse => link(&self.temporary, &self.path)?,
         }
+        hold_where_asked("named", &self.path);
         sync_folder(&self.path)
     }
 }
@@ -90,7 +95,9 @@ impl Drop for Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        let written = self.file.write(bytes)?;
+        hold_where_asked("written", &self.path);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -153,7 +160,10 @@ fn remove_unlocked(path: &Path) -> bool {
 /// Renames without replacing: a link fails where the name is taken, which a rename does not.
 fn link(temporary: &Path, path: &Path) -> io::Result<()> {
     match fs::hard_link(temporary, path) {
-        Ok(()) => fs::remove_file(temporary),
+        Ok(()) => {
+            hold_where_asked("linked", path);
+            fs::remove_file(temporary)
+        }
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
         // File systems without links: look, then rename.
         Err(_) if path.try_exists()? => Err(io::ErrorKind::AlreadyExists.into()),
@@ -166,6 +176,21 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     match cfg!(unix) {
         true => File::open(folder_of(path))?.sync_all(),
         false => Ok(()),
+    }
+}
+
+/// Lets a test kill a run at a named moment in the life of an output, however fast or busy the machine is: where
+/// `CONFORMAX_HOLD` is `MOMENT NAME`, the run says so and goes no further. Nothing of it is in a release.
+fn hold_where_asked(moment: &str, path: &Path) {
+    if cfg!(debug_assertions) {
+        static ASKED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("CONFORMAX_HOLD").ok());
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if ASKED.as_ref().is_some_and(|asked| *asked == format!("{moment} {name}")) {
+            eprintln!("held: {moment} {name}");
+            loop {
+                std::thread::park();
+            }
+        }
     }
 }
 
