@@ -223,8 +223,8 @@ impl Calibrator {
     }
 
     /// As bytes that `from_bytes` reads, here or elsewhere.
-    fn to_bytes(&self) -> Vec<u8> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).to_bytes()
+    fn to_bytes(&self) -> std::borrow::Cow<'static, [u8]> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).to_bytes().into()
     }
 
     /// From the bytes that `to_bytes` made.
