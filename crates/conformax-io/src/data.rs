@@ -5,4 +5,5 @@ pub(crate) mod cells;
 pub(crate) mod class_names;
 pub(crate) mod format;
 pub(crate) mod input;
+pub(crate) mod utf8;
 pub(crate) mod values;

@@ -245,3 +245,25 @@ fn an_npy_writer_keeps_every_bit() {
     );
     assert_eq!(block.labels, Some(vec![2, 0]));
 }
+
+#[test]
+fn integers_are_logits_in_either_order_and_of_any_width() {
+    use written::{npy, zip};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("z.npz");
+    let labels = || npy("<f8", false, &[2, 1], &[1.0f64, 0.0].map(f64::to_le_bytes).concat());
+    let cases = [
+        npy("|i1", false, &[2, 2], &[3, 0xff, 0, 7]),
+        npy("|u1", true, &[2, 2], &[3, 0, 255, 7]),
+        npy(">i4", false, &[2, 2], &[3i32, -1, 0, 7].map(i32::to_be_bytes).concat()),
+    ];
+    for (logits, second) in cases.into_iter().zip([-1.0, 255.0, -1.0]) {
+        for deflated in [false, true] {
+            let arrays = [("logits.npy", logits.clone()), ("labels.npy", labels())];
+            std::fs::write(&path, zip(&arrays, deflated, false)).unwrap();
+            let got = read(&files(&[&path]), &small_blocks()).unwrap();
+            assert_eq!((got.logits, got.dtype), (vec![3.0, second, 0.0, 7.0], Dtype::F64));
+            assert_eq!(got.labels, [1, 0]);
+        }
+    }
+}

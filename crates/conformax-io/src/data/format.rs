@@ -14,7 +14,7 @@ pub enum Format {
     Parquet,
     /// Arrow IPC, the file or the stream form (Feather v2 is the file form).
     Arrow,
-    /// Comma-separated text.
+    /// Text separated by commas, semicolons or tabs.
     Csv,
     /// Tensors with a JSON header.
     Safetensors,
@@ -45,7 +45,7 @@ impl Format {
             "npz" => Self::Npz,
             "parquet" | "pq" => Self::Parquet,
             "arrow" | "arrows" | "feather" | "ipc" => Self::Arrow,
-            "csv" => Self::Csv,
+            "csv" | "tsv" => Self::Csv,
             "safetensors" => Self::Safetensors,
             "jsonl" | "ndjson" => Self::JsonLines,
             _ => return None,
