@@ -19,8 +19,8 @@ use crate::table::{Align, table, text};
 
 /// Divide rows at random into files, one per fraction.
 ///
-/// The same seed gives the same split everywhere. Parts are written in the format of their names, any that is read, with
-/// the labels and every other column that has one value per row.
+/// The same seed gives the same split everywhere. Parts are written in the format of their names, any that is read,
+/// with the labels and every other column that has one value per row.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -169,7 +169,7 @@ pub enum Problem {
     #[error("labels beside logits are read from .npy files, and this is {0}")]
     LabelsFormat(crate::Format),
     /// The format is known but was left out of this build.
-    #[error("this build leaves out the feature `{0}` that reads such files")]
+    #[error("this build leaves out the feature `{0}` that reads and writes such files")]
     FeatureOff(&'static str),
     /// A format sets are not written in, or that was left out of this build.
     #[error("sets are written as .parquet, .arrow, .jsonl or .csv, not as {0}")]

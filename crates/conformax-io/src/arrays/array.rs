@@ -1,7 +1,8 @@
 //! Arrays of known type and shape inside a file: a `Matrix` of logits and a `Vector` of labels, both read in order.
 //!
-//! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Column-major matrices are read
-//! from files only, a band of rows at a time; a stream that holds one is first copied to an unnamed temporary file.
+//! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Column-major matrices are
+//! read from files only, a band of rows at a time; a stream that holds one is first copied to an unnamed temporary
+//! file.
 
 use std::cmp::Ordering;
 use std::io::Read;

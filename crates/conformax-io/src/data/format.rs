@@ -52,6 +52,17 @@ impl Format {
         })
     }
 
+    /// The feature of this crate that reads and writes it.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Self::Npy | Self::Npz => "npy",
+            Self::Parquet | Self::Arrow => "parquet",
+            Self::Csv => "csv",
+            Self::Safetensors => "safetensors",
+            Self::JsonLines => "jsonl",
+        }
+    }
+
     /// The format a file's first bytes stand for; text that is not JSON is taken for CSV.
     pub fn of_bytes(start: &[u8]) -> Option<Self> {
         let magics: [(&[u8], Self); 5] = [

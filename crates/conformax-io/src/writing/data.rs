@@ -87,6 +87,10 @@ fn finish(sink: Sink) -> Result<()> {
     sink.into_inner().map_err(|error| Error::new(path, error.into_error()))?.finish()
 }
 
+fn boxed<E: Encode + 'static>(encode: Result<E>) -> Result<Box<dyn Encode>> {
+    encode.map(|encode| Box::new(encode) as _)
+}
+
 /// Writes rows of data in the format that a file's name stands for.
 pub struct DataWriter {
     encode: Box<dyn Encode>,
@@ -97,24 +101,24 @@ impl DataWriter {
     /// Opens the file and writes what precedes the rows.
     pub fn create(path: &Path, overwrite: Overwrite, columns: &DataColumns) -> Result<Self> {
         let format = Format::of_name(path).ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
-        let encode: Box<dyn Encode> = match format {
+        let encode = match format {
             #[cfg(feature = "npy")]
-            Format::Npz => Box::new(arrays::NpzData::new(path, overwrite, columns)?),
+            Format::Npz => boxed(arrays::NpzData::new(path, overwrite, columns)),
             #[cfg(feature = "npy")]
-            Format::Npy => Box::new(arrays::NpyData::new(path, overwrite, columns)?),
+            Format::Npy => boxed(arrays::NpyData::new(path, overwrite, columns)),
             #[cfg(feature = "csv")]
-            Format::Csv => Box::new(csv::CsvData::new(path, overwrite, columns)?),
+            Format::Csv => boxed(csv::CsvData::new(path, overwrite, columns)),
             #[cfg(feature = "jsonl")]
-            Format::JsonLines => Box::new(json_lines::JsonLinesData::new(path, overwrite, columns)?),
+            Format::JsonLines => boxed(json_lines::JsonLinesData::new(path, overwrite, columns)),
             #[cfg(feature = "safetensors")]
-            Format::Safetensors => Box::new(safetensors::SafetensorsData::new(path, overwrite, columns)?),
+            Format::Safetensors => boxed(safetensors::SafetensorsData::new(path, overwrite, columns)),
             #[cfg(feature = "parquet")]
-            Format::Parquet => Box::new(table::ParquetData::new(path, overwrite, columns)?),
+            Format::Parquet => boxed(table::ParquetData::new(path, overwrite, columns)),
             #[cfg(feature = "parquet")]
-            Format::Arrow => Box::new(table::ArrowData::new(path, overwrite, columns)?),
+            Format::Arrow => boxed(table::ArrowData::new(path, overwrite, columns)),
             #[allow(unreachable_patterns, reason = "a build with every format writes them all")]
-            _ => return Err(Error::new(path, Problem::FeatureOff("for this format"))),
-        };
+            other => Err(Error::new(path, Problem::FeatureOff(other.feature()))),
+        }?;
         Ok(Self { encode, path: path.to_owned() })
     }
 
