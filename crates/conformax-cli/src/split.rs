@@ -92,10 +92,10 @@ fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
         )));
     }
     if let Some(other) = args.output.iter().find(|path| Format::of_name(path).is_none()) {
-        return Err(Failure::of_file(
-            other,
-            "its name says no format; end it in .npz, .parquet, .csv or another",
-        ));
+        return Err(Failure::error(format!(
+            "{}: its name says no format; end it in .npz, .parquet, .csv or another",
+            printable(&other.to_string_lossy())
+        )));
     }
     let twice = (1..args.output.len()).find(|place| args.output[..*place].contains(&args.output[*place]));
     if let Some(place) = twice {

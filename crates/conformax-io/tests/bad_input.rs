@@ -195,6 +195,8 @@ fn compressions_are_named() {
         message("z.npz", bytes),
         "z.npz: column `logits`: is compressed with bzip2, which is not read"
     );
+    let brotli = std::fs::read("../../fuzz/corpus/parquet/brotli").unwrap();
+    assert_eq!(message("z.parquet", brotli), "z.parquet: is compressed with Brotli, which is not read");
 }
 
 #[test]
@@ -240,6 +242,12 @@ fn a_key_that_occurs_twice_is_asked_about() {
     );
     let both = "{\"logits\":[1,2],\"label\":0,\"labels\":1}";
     assert!(message("z.jsonl", both).contains("has a column `labels` and a column `label`"));
+    let tensor = r#"{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}"#;
+    let header = format!("{{\"logits\":{tensor},\"logits\":{tensor}}}");
+    let mut tensors = (header.len() as u64).to_le_bytes().to_vec();
+    tensors.extend(header.as_bytes());
+    tensors.extend([0; 16]);
+    assert_eq!(message("z.safetensors", tensors), "z.safetensors: the column `logits` occurs twice");
     let labels = || npy("|u1", false, &[2], &[0, 1]);
     let arrays = [("logits.npy", logits()), ("labels.npy", labels()), ("label.npy", labels())];
     assert!(message("z.npz", zip(&arrays, false, false)).contains("which of them holds the labels"));

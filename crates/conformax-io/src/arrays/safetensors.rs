@@ -6,10 +6,12 @@ use std::path::Path;
 
 use safetensors::Dtype as TensorType;
 use safetensors::tensor::{Metadata, TensorInfo};
+use serde::de::IgnoredAny;
 
 use crate::arrays::array::{Element, Matrix, NUMBERS, Order, Payload, Vector};
 use crate::arrays::arrays_reader::ArraysReader;
 use crate::data::class_names::from_json;
+use crate::data::json_pairs::JsonPairs;
 use crate::data::values::ByteOrder;
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::PositionedFile;
@@ -64,6 +66,10 @@ impl<'a> Tensors<'a> {
         file.section(8, length)?;
         let mut header = vec![0; length as usize];
         file.read_exact_at(&mut header, 8)?;
+        let pairs: Option<JsonPairs<IgnoredAny>> = serde_json::from_slice(&header).ok();
+        if let Some(twice) = pairs.as_ref().and_then(JsonPairs::repeated) {
+            return Err(Error::new(path, Problem::ColumnTwice(twice.to_owned())));
+        }
         let metadata: Metadata =
             serde_json::from_slice(&header).map_err(|error| damaged(error.to_string()))?;
         Ok(Self { file, metadata, data_start: 8 + length })

@@ -5,16 +5,18 @@
 
 use std::path::{Path, PathBuf};
 
-use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::data::class_names::from_json;
+use crate::data::json_pairs::JsonPairs;
 use crate::data::utf8::text;
 use crate::error::{Error, InFile, Problem, Purpose, Result, missing};
 use crate::reading::reader::{CLASS_NAMES, Layout, Reader, Rows, Wanted};
 use crate::reading::stream::{Next, Patience, Stream};
 use crate::text::lines::Lines;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
+
+type Object = JsonPairs<Value>;
 
 pub(crate) struct JsonLinesReader {
     lines: Lines,
@@ -55,7 +57,7 @@ impl JsonLinesReader {
             return Err(Error::new(&self.path, Problem::NoRows));
         }
         let object = self.ahead.take().expect("a row was just read");
-        let keys: Vec<&str> = object.0.iter().map(|(key, _)| key.as_str()).collect();
+        let keys: Vec<&str> = object.keys().collect();
         let columns = wanted.columns(&keys).map_err(|problem| self.here(problem))?;
         let named = |column: usize| object.0[column].0.clone();
         self.layout.classes = self.array(&object)?.len();
@@ -102,7 +104,7 @@ impl JsonLinesReader {
     }
 
     fn array<'a>(&self, object: &'a Object) -> Result<&'a Vec<Value>> {
-        let keys = object.0.iter().map(|(key, _)| key.as_str());
+        let keys = object.keys();
         let value = object
             .get(&self.logits)
             .ok_or_else(|| self.here(missing(Purpose::Logits, &self.logits, keys)))?;
@@ -154,44 +156,6 @@ impl Reader for JsonLinesReader {
         let names = self.layout.keep.iter().map(|(name, _)| name.clone());
         into.keep = names.zip(keep).map(|(name, cells)| NamedCells { name, cells }).collect();
         Ok(())
-    }
-}
-
-/// Keys and values in the order they are written, with those that are written twice: a map would keep the last and say
-/// nothing.
-struct Object(Vec<(String, Value)>);
-
-impl Object {
-    fn get(&self, key: &str) -> Option<&Value> {
-        self.0.iter().find(|(other, _)| other == key).map(|(_, value)| value)
-    }
-
-    fn repeated(&self) -> Option<&str> {
-        let mut keys: Vec<&str> = self.0.iter().map(|(key, _)| key.as_str()).collect();
-        keys.sort_unstable();
-        keys.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
-    }
-}
-
-impl<'de> Deserialize<'de> for Object {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> std::result::Result<Self, D::Error> {
-        struct Pairs;
-        impl<'de> Visitor<'de> for Pairs {
-            type Value = Object;
-
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("a JSON object")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> std::result::Result<Object, A::Error> {
-                let mut pairs = Vec::new();
-                while let Some(pair) = map.next_entry()? {
-                    pairs.push(pair);
-                }
-                Ok(Object(pairs))
-            }
-        }
-        deserializer.deserialize_map(Pairs)
     }
 }
 

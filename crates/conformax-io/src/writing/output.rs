@@ -51,7 +51,8 @@ impl Output {
             return Err(Error::new(path, io::Error::from(io::ErrorKind::IsADirectory)));
         }
         if is_standard_output(path) {
-            return Ok(open(Target::StandardOutput(io::stdout())));
+            let path = PathBuf::from("standard output");
+            return Ok(Self { path, ..open(Target::StandardOutput(io::stdout())) });
         }
         if Self::is_special(path) {
             // What a shell has opened is added to, where it is a file after all.
@@ -82,7 +83,7 @@ impl Output {
         self.follows_dead_writer
     }
 
-    /// The name the file will have.
+    /// The name the file will have, or what standard output is called.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -161,7 +161,8 @@ impl SetsWriter {
         let format = Format::of_name(path).or(live.then_some(Format::JsonLines));
         let format = format.ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
         let output = Output::create(path, overwrite)?;
-        Ok(Self { live, ..Self::new(Target::File(output), path, format, columns)? })
+        let path = output.path().to_owned();
+        Ok(Self { live, ..Self::new(Target::File(output), &path, format, columns)? })
     }
 
     /// Writes into a pipe, such as standard output.
