@@ -21,7 +21,9 @@ use crate::table::{Align, table, text};
 ///
 /// The same seed gives the same split everywhere. Parts are written in the format of their names, any that is read,
 /// with the labels and every other column that has one value per row.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
+// Names after those of the outputs are taken for data, so data may be missing where clap looks for it.
+#[command(mut_arg("data", |data| data.required_unless_present_any(["logits", "output"])))]
 #[command(after_help = "\
 Examples:
   conformax split data.npz --fractions 0.4,0.6 -o cal.npz test.npz
@@ -39,7 +41,7 @@ pub(crate) struct SplitArgs {
     /// Seed of the split.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Files to write, one per fraction: .npz, .parquet, .arrow, .csv, .tsv, .jsonl, .safetensors or .npy.
+    /// Files to write, one per fraction (names after those are DATA): .npz, .parquet, .arrow, .csv, .tsv, .jsonl, .safetensors or .npy.
     #[arg(long, short, value_name = "FILE", num_args = 1.., required = true)]
     output: Vec<PathBuf>,
     /// Replace outputs where they exist.
@@ -57,6 +59,7 @@ struct Part<'a> {
 }
 
 pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let args = &args.with_data_in_place();
     check_outputs(args)?;
     let labels = if args.stratify { LabelUse::Required } else { LabelUse::IfPresent };
     let options = SourceOptions { keep_others: true, ..args.data.options(labels, args.data.read_names()?) };
@@ -83,7 +86,22 @@ pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Fai
     Ok(console.out().write_all(text(&table).as_bytes())?)
 }
 
+impl SplitArgs {
+    /// `-o` takes every name that follows it; those beyond one per fraction are the data, where no other is named.
+    fn with_data_in_place(&self) -> Self {
+        let mut args = self.clone();
+        if args.data.data.is_empty() && args.data.logits.is_none() {
+            let outputs = args.output.len().min(args.fractions.len());
+            args.data.data = args.output.split_off(outputs);
+        }
+        args
+    }
+}
+
 fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
+    if args.data.data.is_empty() && args.data.logits.is_none() {
+        return Err(Failure::error("no data is named; give DATA, or --logits FILE"));
+    }
     if args.output.len() != args.fractions.len() {
         return Err(Failure::error(format!(
             "there are {} fractions but {} outputs; name one file per fraction",

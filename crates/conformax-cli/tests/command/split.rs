@@ -87,6 +87,16 @@ fn parts_have_any_format_that_is_read_and_every_column() {
 }
 
 #[test]
+fn data_may_be_named_after_the_outputs() {
+    let folder = Folder::with_data();
+    folder.run("split test.npz -o a.npz b.npz").ok();
+    folder.run("split -o c.npz d.npz test.npz").ok();
+    assert_eq!(folder.read("a.npz"), folder.read("c.npz"));
+    let message = folder.run("split -o e.npz f.npz").error();
+    assert!(message.contains("no data is named"), "{message}");
+}
+
+#[test]
 fn refuses_what_cannot_be_written() {
     let folder = Folder::with_data();
     let cases = [
