@@ -361,7 +361,7 @@ def rows():
 
 
 def studies():
-    paper = pathlib.Path(__file__).resolve().parent.parent / "studies/paper.toml"
+    paper = pathlib.Path(__file__).resolve().parent.parent / "crates/conformax-study/studies/paper.toml"
     seed("study", "paper", paper.read_bytes())
     small = 'name = "s"\nsplits = 2\ncalibration = 0.5\nlevels = [0.1]\n[[benchmarks]]\nname = "cifar10"\n'
     procedure = '[[procedures]]\nname = "p"\nscore = "entmax"\n'

@@ -1,6 +1,6 @@
 //! Calibration files: what is read can be written, read again and used.
 
-use conformax::{Alpha, Row, Score};
+use conformax::{Alpha, Logits};
 use conformax_io::Model;
 
 /// Reads `bytes` as a calibration file.
@@ -22,19 +22,17 @@ pub fn read_model(bytes: &[u8]) {
 fn use_model(model: &Model) {
     const WIDE: usize = 1 << 12;
     let row: Vec<f32> = (0..model.classes.min(WIDE)).map(|class| (class % 7) as f32).collect();
-    let row = Row::new(&row).expect("a model has a class, and these logits are finite");
-    for level in &model.levels {
-        let calibrated = model.at(level.alpha).expect("a recorded level is known");
-        let (mut set, mut probabilities) = (Vec::new(), Vec::new());
-        calibrated.set_into(row, &mut set);
-        calibrated.score().probabilities_into(row, &set, level.threshold, &mut probabilities);
-        assert_eq!(set.len(), probabilities.len());
+    let row = Logits::new(&row, row.len()).expect("a model has a class");
+    for kept in &model.levels {
+        let predictor = model.at(kept.level.alpha()).expect("a recorded level is known");
+        let (sets, probabilities) = predictor.predict_probabilities(row).expect("these logits are finite");
+        assert_eq!(sets.labels().len(), probabilities.len());
     }
     let other = Alpha::new(0.37).expect("a level");
-    let recorded = model.levels.iter().any(|level| level.alpha == other);
+    let recorded = model.levels.iter().any(|kept| kept.level.alpha() == other);
     assert_eq!(model.level(other).is_ok(), recorded || model.scores.is_some());
     if let Some(calibration) = model.calibration() {
-        assert_eq!(calibration.scores().n(), model.n);
+        assert_eq!(calibration.n(), model.n);
     }
-    assert!(!model.has_seen(0) || !model.calibrating_rows.is_empty() || model.tuning.is_some());
+    assert_eq!(model.rows().len(), 1 + usize::from(model.tuning.is_some()));
 }

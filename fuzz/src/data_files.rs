@@ -5,11 +5,8 @@
 
 use std::path::Path;
 
-use conformax::{Calibrated, EntmaxScore, Level, Logit, Logits};
-use conformax_io::{
-    Block, ClassNames, Data, DataFingerprint, Input, LabelUse, LabelsAre, Source, SourceOptions, Values,
-    row_fingerprints,
-};
+use conformax::{DataFingerprint, EntmaxScore, Logit, Logits, Predictor, Thresholds};
+use conformax_io::{Block, ClassNames, Data, Input, LabelUse, LabelsAre, Source, SourceOptions, Values};
 
 /// The largest input that fits into a pipe before anybody reads from it.
 const PIPE: usize = 1 << 16;
@@ -139,12 +136,11 @@ fn read_all(data: &Data, options: &SourceOptions) -> Option<Contents> {
 }
 
 fn read_once(source: &mut Source) -> Option<Contents> {
-    let (mut block, mut names, mut fingerprint) = (Block::default(), Vec::new(), DataFingerprint::default());
+    let (mut block, mut fingerprint) = (Block::default(), DataFingerprint::default());
     let mut contents = Contents { rows: 0, fingerprint: 0, labels: Vec::new() };
     while read_block(source, &mut block)? {
         assert_eq!(block.first_row, contents.rows);
-        row_fingerprints(&block, &mut names);
-        fingerprint.extend(&names);
+        fingerprint.extend(&block.row_fingerprints());
         contents.rows += block.rows() as u64;
         contents.labels.extend(block.labels.iter().flatten());
         predict(source, &block);
@@ -203,15 +199,9 @@ fn predict(source: &Source, block: &Block) {
     }
 }
 
-/// Row by row: handing rows to threads would take longer than reading them.
 fn predict_sets<T: Logit>(logits: &[T], classes: usize) -> conformax::Result<()> {
-    let level = Level { alpha: conformax::Alpha::new(0.1)?, n: 9, rank: Some(9), threshold: 1.5 };
-    let calibrated = Calibrated::new(EntmaxScore::default(), level);
-    let (logits, mut set) = (Logits::new(logits, classes)?, Vec::new());
-    for row in 0..logits.len() {
-        calibrated.set_into(logits.row(row)?, &mut set);
-        assert!(!set.is_empty(), "the top label is in every set of this score");
-        set.clear();
-    }
+    let predictor = Predictor::new(EntmaxScore::default(), Thresholds::One(1.5));
+    let sets = predictor.predict(Logits::new(logits, classes)?)?;
+    assert!(sets.iter().all(|set| !set.is_empty()), "the top label is in every set of this score");
     Ok(())
 }

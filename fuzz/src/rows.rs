@@ -4,8 +4,8 @@
 //! of that float type. Thresholds that matter lie on a score or next to one, so those are tried too.
 
 use conformax::{
-    Alpha, Calibrated, CalibrationScores, Draw, EntmaxScore, Error, Gamma, InvProbScore, Logit, Logits,
-    Parameters, Penalty, Row, Score, ScoreSpec,
+    Draw, EntmaxScore, Error, Gamma, InvProbScore, Lambda, Logit, Logits, Parameters, Penalty, Predictor,
+    Row, Score, ScoreSpec, Thresholds, score_all_labels,
 };
 use half::{bf16, f16};
 
@@ -39,8 +39,9 @@ const GAMMAS: [f64; 12] = [1.0, 1.000000001, 1.02, 1.1, 1.25, 1.3, 1.5, 1.9, 2.0
 fn spec(pick: u8, parameter: f64) -> Option<ScoreSpec> {
     let gamma =
         Gamma::new(parameter).or_else(|_| Gamma::new(GAMMAS[usize::from(pick) % GAMMAS.len()])).ok()?;
-    let draw = Some(if pick & 1 == 0 { Draw::Zero } else { Draw::Seeded(parameter.to_bits()) });
-    let penalised = Parameters { lambda: Some(parameter.abs()), draw, ..Parameters::default() };
+    let draw = Some(if pick & 1 == 0 { Draw::Conservative } else { Draw::Seeded(parameter.to_bits()) });
+    let lambda = Lambda::new(parameter.abs());
+    let penalised = Parameters { lambda: lambda.ok(), draw, ..Parameters::default() };
     let penalty = Some(if pick & 2 == 0 { Penalty::Randomized } else { Penalty::Fixed });
     let (name, parameters) = match pick >> 2 {
         0..=8 => return Some(ScoreSpec::Entmax(EntmaxScore { gamma })),
@@ -51,7 +52,8 @@ fn spec(pick: u8, parameter: f64) -> Option<ScoreSpec> {
         14 => ("top_k", Parameters::default()),
         _ => ("margin", Parameters::default()),
     };
-    ScoreSpec::named(name, parameters).ok()
+    let wants_lambda = matches!(name, "raps" | "saps");
+    if wants_lambda && parameters.lambda.is_none() { None } else { ScoreSpec::named(name, parameters).ok() }
 }
 
 fn check_row<T: Logit, const N: usize>(case: &Case<'_>, read: fn([u8; N]) -> T, widen: fn(T) -> f64) {
@@ -69,13 +71,16 @@ fn check_row<T: Logit, const N: usize>(case: &Case<'_>, read: fn([u8; N]) -> T, 
     }
 }
 
-/// `score` is `score_all`, is the same in `f64`, and is the plain reference where there is one.
+fn one_row<T: Logit>(row: &[T]) -> Logits<'_, T> {
+    Logits::new(row, row.len()).expect("one whole row")
+}
+
+/// `score` is `score_all_labels`, is the same in `f64`, and is the plain reference where there is one.
 fn check_scores<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, wide: &[f64]) -> Vec<f64> {
     let scores: Vec<f64> = (0..wide.len() as u32).map(|label| spec.score(row, label)).collect();
-    let mut all = vec![f64::NAN; wide.len()];
-    spec.score_all(row, &mut all);
-    assert_eq!(bits(&all), bits(&scores), "score_all differs: {all:?} for {scores:?}");
-    spec.score_all(Row::new(wide).expect("the same values are a row in f64"), &mut all);
+    let all = score_all_labels(&spec, one_row(row.logits())).expect("a sound row");
+    assert_eq!(bits(&all), bits(&scores), "all at once differ: {all:?} for {scores:?}");
+    let all = score_all_labels(&spec, one_row(wide)).expect("the same values are a row in f64");
     assert_eq!(bits(&all), bits(&scores), "another float type differs: {all:?} for {scores:?}");
     let reference = match spec {
         ScoreSpec::Entmax(EntmaxScore { gamma }) => plain::entmax_scores(wide, gamma),
@@ -91,38 +96,47 @@ fn check_sets<T: Logit>(case: &Case<'_>, row: Row<'_, T>, wide: &[f64], scores: 
     let around = [picked.next_down(), picked, picked.next_up(), 0.0, f64::INFINITY];
     for threshold in around.into_iter().chain((!case.threshold.is_nan()).then_some(case.threshold)) {
         let wanted = plain::set(wide, scores, threshold);
-        let mut set = Vec::new();
-        case.spec.set_into(row, threshold, &mut set);
-        assert_eq!(set, wanted, "the set at {threshold:e} for scores {scores:?}");
-        check_many(case.spec, row, threshold, &wanted);
-        let (mut labels, mut scored) = (Vec::new(), Vec::new());
-        case.spec.scored_set_into(row, threshold, &mut labels, &mut scored);
-        assert_eq!(labels, wanted, "the scored set at {threshold:e}");
-        let wanted: Vec<f64> = wanted.iter().map(|label| scores[*label as usize]).collect();
-        assert_eq!(bits(&scored), bits(&wanted), "scores of the set at {threshold:e}");
-        check_probabilities(case.spec, row, &set, threshold);
+        let predictor = Predictor::new(case.spec, Thresholds::One(threshold));
+        let sets = predictor.predict(one_row(row.logits())).expect("a sound row");
+        assert_eq!(sets.labels(), wanted, "the set at {threshold:e} for scores {scores:?}");
+        check_many(&predictor, row, &wanted);
+        check_by_label(case.spec, row, scores, threshold);
+        check_probabilities(&predictor, row, &wanted);
     }
 }
 
+/// Each label at its own score or right below it, and at most this threshold: the scores that decide are the definition's.
+fn check_by_label<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, scores: &[f64], threshold: f64) {
+    let own = |(label, score): (usize, &f64)| {
+        if label % 2 == 0 { *score } else { score.next_down() }.min(threshold)
+    };
+    let own: Vec<f64> = scores.iter().enumerate().map(own).collect();
+    let wide: Vec<f64> = (0..scores.len() as u32).map(|label| row.logit(label)).collect();
+    let mut wanted = plain::set(&wide, scores, f64::INFINITY);
+    wanted.retain(|label| scores[*label as usize] <= own[*label as usize]);
+    let predictor = Predictor::new(spec, Thresholds::PerLabel(own));
+    let sets = predictor.predict(one_row(row.logits())).expect("a sound row");
+    assert_eq!(sets.labels(), wanted, "the set by label, up to {threshold:e}, for scores {scores:?}");
+}
+
 /// Narrow rows are taken several at a time: one row many times over, in every lane.
-fn check_many<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, threshold: f64, wanted: &[u32]) {
-    let level =
-        CalibrationScores::new(vec![threshold]).expect("a number").level(Alpha::new(0.5).expect("a level"));
+fn check_many<T: Logit>(predictor: &Predictor<ScoreSpec>, row: Row<'_, T>, wanted: &[u32]) {
     let data = row.logits().repeat(9);
     let logits = Logits::new(&data, row.classes()).expect("whole rows");
-    let sets = Calibrated::new(spec, level).predict(logits).expect("sound rows");
+    let sets = predictor.predict(logits).expect("sound rows");
     assert!(
         sets.iter().all(|set| set == wanted),
-        "sets of many rows at {threshold:e}: {sets:?}, wanted {wanted:?}"
+        "sets of many rows at {:?}: {sets:?}, wanted {wanted:?}",
+        predictor.thresholds()
     );
 }
 
 /// How far a sum of probabilities may be from one: it is not promised to the bit.
 const ROUNDING: f64 = 1e-12;
 
-fn check_probabilities<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, set: &[u32], threshold: f64) {
-    let mut probabilities = Vec::new();
-    spec.probabilities_into(row, set, threshold, &mut probabilities);
+fn check_probabilities<T: Logit>(predictor: &Predictor<ScoreSpec>, row: Row<'_, T>, set: &[u32]) {
+    let (sets, probabilities) = predictor.predict_probabilities(one_row(row.logits())).expect("a sound row");
+    assert_eq!(sets.labels(), set);
     assert_eq!(probabilities.len(), set.len());
     assert!(probabilities.iter().all(|p| (0.0..=1.0 + ROUNDING).contains(p)), "{probabilities:?}");
     let sum: f64 = probabilities.iter().sum();

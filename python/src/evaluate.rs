@@ -1,13 +1,21 @@
 //! Sets and true labels become the core's metrics.
 
-use conformax::{PredictionSets, Strata};
-use numpy::{PyArray1, PyReadonlyArray1};
+use std::sync::{Mutex, PoisonError};
+
+use conformax::{Alpha, Metrics, PredictionSets, ScoreSpec, Strata, Verdict};
+use conformax_io::{KeptLevel, Model};
+use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
+use crate::array::{AnyView, with_view};
+use crate::calibration::Calibration;
 use crate::error::value_error;
-use crate::law::alpha_of;
+use crate::law::{alpha_of, alphas_of};
+use crate::predict::{empty_named, masked_named};
+use crate::score::one_per_row;
+use crate::work::{Rows, run};
 
 /// Every metric of packed sets against the true labels. Undefined ones are None, or NaN inside arrays.
 #[pyfunction]
@@ -25,10 +33,13 @@ pub fn evaluate<'py>(
     let (labels, truth) = (labels.as_array().to_vec(), truth.as_array().to_vec());
     let offsets: Option<Vec<usize>> =
         offsets.as_array().iter().map(|place| (*place).try_into().ok()).collect();
-    let sets = offsets.and_then(|offsets| PredictionSets::from_parts(classes, offsets, labels)).ok_or_else(
-        || PyValueError::new_err("offsets must rise from 0 to the number of labels, and labels be classes"),
-    )?;
+    let offsets = offsets.ok_or_else(|| PyValueError::new_err("offsets must not be negative"))?;
+    let sets = PredictionSets::from_parts(classes, offsets, labels).map_err(value_error)?;
     let metrics = py.detach(|| conformax::evaluate(&sets, &truth, alpha, &strata)).map_err(value_error)?;
+    as_dict(py, &metrics)
+}
+
+fn as_dict<'py>(py: Python<'py>, metrics: &Metrics) -> PyResult<Bound<'py, PyDict>> {
     let strata = PyList::empty(py);
     for stratum in &metrics.strata {
         let entry = PyDict::new(py);
@@ -52,6 +63,95 @@ pub fn evaluate<'py>(
     out.set_item("strata", strata)?;
     out.set_item("class_coverage", PyArray1::from_vec(py, class_coverage))?;
     Ok(out)
+}
+
+/// Labelled rows in, counts of how sets fared out: the core's accumulator, for the levels of a calibration.
+#[pyclass(frozen, module = "conformax._conformax")]
+pub struct Evaluator {
+    inner: Mutex<conformax::Evaluator<ScoreSpec>>,
+    model: Model,
+    levels: Vec<KeptLevel>,
+}
+
+#[pymethods]
+impl Evaluator {
+    #[new]
+    #[pyo3(signature = (calibration, alphas, *, masked="allowed", empty="allowed"))]
+    fn new(calibration: &Calibration, alphas: Vec<String>, masked: &str, empty: &str) -> PyResult<Self> {
+        let (masked, empty) = (masked_named(masked)?, empty_named(empty)?);
+        let model = calibration.model.clone();
+        let level =
+            |alpha: Alpha| model.level(alpha).map_err(|problem| PyValueError::new_err(problem.to_string()));
+        let levels = alphas_of(&alphas)?.into_iter().map(level).collect::<PyResult<Vec<_>>>()?;
+        let predictors =
+            levels.iter().map(|kept| model.predictor(kept).with_masked(masked).with_empty(empty));
+        let evaluator =
+            conformax::Evaluator::new(predictors.collect(), model.classes).map_err(value_error)?;
+        Ok(Self { inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
+    }
+
+    /// Takes in rows with their true labels.
+    #[pyo3(signature = (logits, labels, u=None, *, n_threads=None))]
+    fn extend<'py>(
+        &self,
+        py: Python<'py>,
+        logits: &Bound<'py, PyUntypedArray>,
+        labels: PyReadonlyArray1<'py, u32>,
+        u: Option<PyReadonlyArray1<'py, f64>>,
+        n_threads: Option<usize>,
+    ) -> PyResult<()> {
+        let view = AnyView::of(logits)?;
+        let labels = one_per_row(&view, labels, "labels")?;
+        let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
+        let mut whole = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let extended = with_view!(view, view => run(py, n_threads, |stop| {
+            let rows = Rows { view, u: u.as_deref(), first_row: whole.n() as usize };
+            rows.each(stop, |first, logits| {
+                whole.extend(logits.labelled(&labels[first..first + logits.len()])?)
+            })?;
+            Ok(whole)
+        }))?;
+        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = extended;
+        Ok(())
+    }
+
+    /// The metrics of each level, and of the rows that had a part in the model: how many could be looked up, how many
+    /// had, the first of them, and whether they are so many that it is the same data.
+    #[pyo3(signature = (strata=None))]
+    #[expect(clippy::type_complexity, reason = "metrics, and four facts")]
+    fn finish<'py>(
+        &self,
+        py: Python<'py>,
+        strata: Option<Vec<u64>>,
+    ) -> PyResult<(Vec<Bound<'py, PyDict>>, (u64, u64, Option<u64>, bool))> {
+        let strata = strata_of(strata)?;
+        let evaluator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let evaluated = evaluator.finish().map_err(value_error)?;
+        let found = self.levels.iter().zip(&evaluated.tallies).map(|(kept, tally)| {
+            let metrics = tally.metrics(kept.level.alpha(), &strata).map_err(value_error)?;
+            let out = as_dict(py, &metrics)?;
+            out.set_item("threshold", kept.threshold)?;
+            let law = kept.thresholds().law(kept.level);
+            let interval = self.model.law_holds().then(|| law.interval_of_rows(0.95, metrics.n));
+            out.set_item("coverage_interval", interval)?;
+            out.set_item(
+                "verdict",
+                verdict_name(tally.verdict(kept.level, &kept.thresholds(), self.model.law_is(kept))),
+            )?;
+            Ok(out)
+        });
+        let seen = evaluated.seen;
+        let facts = (seen.rows, seen.seen, seen.first, seen.are_the_same_data());
+        Ok((found.collect::<PyResult<_>>()?, facts))
+    }
+}
+
+fn verdict_name(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::TooLow(_) => "too low",
+        Verdict::AsPromised => "as promised",
+        Verdict::TooHigh(_) => "too high",
+    }
 }
 
 fn strata_of(starts: Option<Vec<u64>>) -> PyResult<Strata> {

@@ -9,11 +9,10 @@ mod calibration;
 mod command;
 mod error;
 mod evaluate;
-mod fingerprint;
 mod law;
 mod predict;
+mod probabilities;
 mod score;
-mod stoppable;
 mod study;
 mod tune;
 mod work;
@@ -26,17 +25,17 @@ mod _conformax {
     #[pymodule_export]
     use crate::activation::{entmax, entmax_backward, entmax_gamma_derivative, entmax_loss};
     #[pymodule_export]
-    use crate::calibration::Calibration;
+    use crate::calibration::{Calibration, Calibrator};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
-    use crate::evaluate::evaluate;
-    #[pymodule_export]
-    use crate::fingerprint::row_fingerprints;
+    use crate::evaluate::{Evaluator, evaluate};
     #[pymodule_export]
     use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};
+    #[pymodule_export]
+    use crate::probabilities::{logarithms, set_probabilities};
     #[pymodule_export]
     use crate::score::{Score, score_all, score_labels};
     #[pymodule_export]
@@ -44,7 +43,7 @@ mod _conformax {
     #[pymodule_export]
     use crate::tune::tune;
 
-    /// This module's own copy of Rust's runtime prints its panics; those that become exceptions are told by them.
+    /// Panics that become Python exceptions print nothing here; the exception carries the message.
     #[pymodule_init]
     fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
         conformax_io::hush_caught_panics();

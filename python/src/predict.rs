@@ -1,13 +1,12 @@
 //! Logits and thresholds become sets, packed as offsets and labels.
 
-use conformax::{Alpha, Calibrated, Empty, Level, Masked, PredictionSets, predict_each};
+use conformax::{Empty, Masked, PredictionSets, Predictor, ScoreSpec, Thresholds, predict_each};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
 use crate::score::{Score, one_per_row};
-use crate::stoppable::Stoppable;
 use crate::work::{Rows, run};
 
 type Packed<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
@@ -34,14 +33,15 @@ pub fn predict<'py>(
     let view = AnyView::of(logits)?;
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let sets = with_view!(view, view => run(py, n_threads, |stop| {
-        let score = Stoppable { spec, stop };
-        let models: Vec<_> = thresholds.iter().map(|threshold| model(score, *threshold, policies)).collect();
+        let models: Vec<_> = thresholds.iter().map(|threshold| model(spec, *threshold, policies)).collect();
         let rows = Rows { view, u: u.as_deref(), first_row };
-        let blocks = rows.map(stop, |_, logits| match models.as_slice() {
-            [model] => Ok(vec![model.predict(logits)?]),
-            models => predict_each(models, logits),
+        let mut whole: Vec<Joined> = models.iter().map(|_| Joined::default()).collect();
+        rows.each(stop, |first, logits| {
+            let sets = predict_each(&models, logits).map_err(|error| error.offset_rows((first_row + first) as u64))?;
+            whole.iter_mut().zip(sets).for_each(|(whole, sets)| whole.append(sets));
+            Ok(())
         })?;
-        Ok((0..models.len()).map(|level| join(blocks.iter().map(|sets| &sets[level]))).collect::<Vec<_>>())
+        Ok(whole)
     }))?;
     Ok(sets.into_iter().map(|sets| packed(py, sets)).collect())
 }
@@ -68,21 +68,24 @@ pub fn predict_probabilities<'py>(
     let view = AnyView::of(logits)?;
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let (sets, probabilities) = with_view!(view, view => run(py, n_threads, |stop| {
-        let model = model(Stoppable { spec, stop }, threshold, policies);
+        let model = model(spec, threshold, policies);
         let rows = Rows { view, u: u.as_deref(), first_row };
-        let blocks = rows.map(stop, |_, logits| model.predict_probabilities(logits))?;
-        let probabilities: Vec<&[f64]> = blocks.iter().map(|(_, p)| p.as_slice()).collect();
-        Ok((join(blocks.iter().map(|(sets, _)| sets)), probabilities.concat()))
+        let (mut whole, mut probabilities) = (Joined::default(), Vec::new());
+        rows.each(stop, |first, logits| {
+            let found = model.predict_probabilities(logits);
+            let (sets, p) = found.map_err(|error| error.offset_rows((first_row + first) as u64))?;
+            whole.append(sets);
+            probabilities.extend(p);
+            Ok(())
+        })?;
+        Ok((whole, probabilities))
     }))?;
     let (offsets, labels) = packed(py, sets);
     Ok((offsets, labels, PyArray1::from_vec(py, probabilities)))
 }
 
-fn model<S: conformax::Score>(score: S, threshold: f64, (masked, empty): (Masked, Empty)) -> Calibrated<S> {
-    // Sets depend on the threshold alone; which level gave it is the caller's to know.
-    let alpha = Alpha::new(0.5).expect("lies between 0 and 1");
-    let level = Level { alpha, n: 0, rank: None, threshold };
-    Calibrated::new(score, level).with_masked(masked).with_empty(empty)
+fn model(score: ScoreSpec, threshold: f64, (masked, empty): (Masked, Empty)) -> Predictor<ScoreSpec> {
+    Predictor::new(score, Thresholds::One(threshold)).with_masked(masked).with_empty(empty)
 }
 
 pub fn masked_named(name: &str) -> PyResult<Masked> {
@@ -100,7 +103,7 @@ pub fn masked_name(masked: Masked) -> &'static str {
     }
 }
 
-fn empty_named(name: &str) -> PyResult<Empty> {
+pub fn empty_named(name: &str) -> PyResult<Empty> {
     match name {
         "allowed" => Ok(Empty::Allowed),
         "top_label" => Ok(Empty::TopLabel),
@@ -109,18 +112,31 @@ fn empty_named(name: &str) -> PyResult<Empty> {
 }
 
 /// The sets of all blocks, end to end; offsets are signed, as SciPy and Arrow want them.
-fn join<'a>(blocks: impl Iterator<Item = &'a PredictionSets> + Clone) -> (Vec<i64>, Vec<u32>) {
-    let mut offsets = Vec::with_capacity(1 + blocks.clone().map(PredictionSets::len).sum::<usize>());
-    let mut labels = Vec::with_capacity(blocks.clone().map(|sets| sets.labels().len()).sum());
-    offsets.push(0);
-    for sets in blocks {
-        let start = labels.len();
-        offsets.extend(sets.offsets()[1..].iter().map(|offset| (start + offset) as i64));
-        labels.extend_from_slice(sets.labels());
-    }
-    (offsets, labels)
+#[derive(Default)]
+struct Joined {
+    offsets: Vec<i64>,
+    labels: Vec<u32>,
 }
 
-fn packed<'py>(py: Python<'py>, (offsets, labels): (Vec<i64>, Vec<u32>)) -> Packed<'py> {
+impl Joined {
+    fn append(&mut self, sets: PredictionSets) {
+        let (_, offsets, mut labels) = sets.into_parts();
+        if self.offsets.is_empty() {
+            // On 64-bit systems the memory serves as it is.
+            self.offsets = bytemuck::allocation::try_cast_vec(offsets)
+                .unwrap_or_else(|(_, offsets)| offsets.into_iter().map(|offset| offset as i64).collect());
+            self.labels = labels;
+        } else {
+            let start = self.labels.len() as i64;
+            self.offsets.extend(offsets[1..].iter().map(|offset| start + *offset as i64));
+            self.labels.append(&mut labels);
+        }
+    }
+}
+
+fn packed<'py>(py: Python<'py>, Joined { mut offsets, labels }: Joined) -> Packed<'py> {
+    if offsets.is_empty() {
+        offsets.push(0);
+    }
     (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels))
 }

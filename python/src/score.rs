@@ -1,14 +1,12 @@
 //! `Score`: the core's `ScoreSpec` by name, and the scores it gives.
 
-use conformax::{Draw, Logit, Logits, Masked, Parameters, Penalty, ScoreSpec};
+use conformax::{Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
 use crate::error::value_error;
-use crate::predict::masked_named;
-use crate::stoppable::Stoppable;
 use crate::work::{Rows, run};
 
 /// A non-conformity score with its parameters; larger is stranger.
@@ -31,10 +29,15 @@ impl Score {
         randomized: bool,
         seed: u64,
     ) -> PyResult<Self> {
-        let draw = if randomized { Draw::Seeded(seed) } else { Draw::Zero };
-        let penalty = penalty.map(penalty_named).transpose()?;
-        let parameters = Parameters { gamma, lambda: lambda_, k_reg, penalty, draw: Some(draw) };
-        ScoreSpec::named(name, parameters).map(|spec| Self { spec }).map_err(value_error)
+        let parameters = Parameters {
+            gamma: gamma.map(Gamma::new).transpose().map_err(value_error)?,
+            lambda: lambda_.map(Lambda::new).transpose().map_err(value_error)?,
+            k_reg,
+            penalty: penalty.map(penalty_named).transpose()?,
+            draw: None,
+        };
+        let spec = ScoreSpec::named(name, parameters).map_err(value_error)?;
+        Ok(Self { spec: spec.with_draw(if randomized { Draw::Seeded(seed) } else { Draw::Conservative }) })
     }
 
     /// The name as it is printed everywhere.
@@ -46,41 +49,36 @@ impl Score {
     /// Index of the entmax family, for its members.
     #[getter]
     fn gamma(&self) -> Option<f64> {
-        self.spec.gamma().map(conformax::Gamma::value)
+        self.spec.gamma().map(Gamma::value)
     }
 
     /// Penalty of RAPS or weight of SAPS.
     #[getter]
     fn lambda_(&self) -> Option<f64> {
-        match self.spec {
-            ScoreSpec::Raps(score) => Some(score.lambda),
-            ScoreSpec::Saps(score) => Some(score.lambda),
-            _ => None,
-        }
+        self.spec.parameters().lambda.map(Lambda::value)
     }
 
     /// Ranks that RAPS leaves unpunished.
     #[getter]
     fn k_reg(&self) -> Option<u32> {
-        match self.spec {
-            ScoreSpec::Raps(score) => Some(score.k_reg),
-            _ => None,
-        }
+        self.spec.parameters().k_reg
     }
 
     /// Whether RAPS's own penalty is part of its random term: "randomized" or "fixed".
     #[getter]
     fn penalty(&self) -> Option<&'static str> {
-        match self.spec {
-            ScoreSpec::Raps(score) => Some(penalty_name(score.penalty)),
-            _ => None,
-        }
+        self.spec.parameters().penalty.map(penalty_name)
+    }
+
+    /// Whether the score is of use among so many classes; RAPS with `k_reg` at or beyond them is APS.
+    fn fits(&self, classes: usize) -> bool {
+        self.spec.fits(classes)
     }
 
     /// Whether a uniform draw is part of the score; None where the score has none.
     #[getter]
     fn randomized(&self) -> Option<bool> {
-        self.spec.draw().map(|draw| draw != Draw::Zero)
+        self.spec.draw().map(|draw| draw != Draw::Conservative)
     }
 
     /// Seed of the draw; None where nothing is drawn.
@@ -88,13 +86,13 @@ impl Score {
     fn seed(&self) -> Option<u64> {
         match self.spec.draw() {
             Some(Draw::Seeded(seed)) => Some(seed),
-            Some(Draw::Zero) | None => None,
+            Some(Draw::Conservative) | None => None,
         }
     }
 
     /// The inverse temperature at which the activation's support is the set; None where there is none.
     fn temperature(&self, threshold: f64) -> Option<f64> {
-        conformax::Score::temperature(&self.spec, threshold)
+        self.spec.temperature(threshold)
     }
 
     fn __repr__(&self) -> String {
@@ -122,7 +120,7 @@ fn penalty_name(penalty: Penalty) -> &'static str {
 
 /// The score of one label per row.
 #[pyfunction]
-#[pyo3(signature = (score, logits, labels, u=None, *, masked="allowed", n_threads=None, first_row=0))]
+#[pyo3(signature = (score, logits, labels, u=None, *, n_threads=None, first_row=0))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn score_labels<'py>(
     py: Python<'py>,
@@ -130,37 +128,23 @@ pub fn score_labels<'py>(
     logits: &Bound<'py, PyUntypedArray>,
     labels: PyReadonlyArray1<'py, u32>,
     u: Option<PyReadonlyArray1<'py, f64>>,
-    masked: &str,
     n_threads: Option<usize>,
     first_row: usize,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (spec, view, masked) = (score.spec, AnyView::of(logits)?, masked_named(masked)?);
+    let (spec, view) = (score.spec, AnyView::of(logits)?);
     let labels = one_per_row(&view, labels, "labels")?;
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
         let rows = Rows { view, u: u.as_deref(), first_row };
-        let (score, mut out) = (Stoppable { spec, stop }, vec![0.0; rows.view.rows()]);
+        let mut out = vec![0.0; rows.view.rows()];
         rows.fill(stop, 1, &mut out, |first, logits, out| {
-            let labels = &labels[first..first + logits.len()];
-            check_possible(masked, logits, labels)?;
-            out.copy_from_slice(&conformax::score_labels(&score, logits, labels)?);
+            let labelled = logits.labelled(&labels[first..first + logits.len()])?;
+            out.copy_from_slice(&conformax::score_labels(&spec, labelled)?);
             Ok(())
         })?;
         Ok(out)
     }))?;
     Ok(PyArray1::from_vec(py, scores))
-}
-
-/// Under `Masked::Never`, no true label may have logit −∞.
-fn check_possible<T: Logit>(masked: Masked, logits: Logits<'_, T>, labels: &[u32]) -> conformax::Result<()> {
-    if masked == Masked::Never {
-        for (row, label) in labels.iter().enumerate() {
-            if logits.row(row)?.logit(*label) == f64::NEG_INFINITY {
-                return Err(conformax::Error::MaskedLabel { row: row as u64, label: *label });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// The score of every label of every row, row after row.
@@ -178,10 +162,10 @@ pub fn score_all<'py>(
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
         let rows = Rows { view, u: u.as_deref(), first_row };
-        let (score, classes) = (Stoppable { spec, stop }, rows.view.classes());
+        let classes = rows.view.classes();
         let mut out = vec![0.0; rows.view.rows() * classes];
         rows.fill(stop, classes, &mut out, |_, logits, out| {
-            out.copy_from_slice(&conformax::score_all_labels(&score, logits)?);
+            out.copy_from_slice(&conformax::score_all_labels(&spec, logits)?);
             Ok(())
         })?;
         Ok(out)

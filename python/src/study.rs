@@ -1,18 +1,15 @@
 //! Procedures compared over random splits, as JSON that Python turns into records.
 
-use std::panic;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use conformax_io::Block;
-use conformax_study::{Benchmark, Progress, RunOptions, Stage, Study};
+use conformax_io::{Block, Values};
+use conformax_study::{Benchmark, Progress, RunOptions, Study};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
 use crate::error::{Fault, value_error};
-use crate::fingerprint::Stored;
 use crate::law::alpha_of;
 use crate::score::one_per_row;
 use crate::work::{Stop, run};
@@ -34,7 +31,7 @@ pub fn compare<'py>(
     let labels = one_per_row(&view, labels, "labels")?;
     let block = with_view!(view, view => {
         let mut scratch = Vec::new();
-        let values = Stored::values(view.rows_in(0..view.rows(), &mut scratch));
+        let values = Values::from(view.rows_in(0..view.rows(), &mut scratch).to_vec());
         Block { classes: view.classes(), logits: values, ..Block::default() }
     });
     let benchmark = Benchmark::new("data", "data", block, labels).map_err(value_error)?;
@@ -72,14 +69,11 @@ fn text_of(found: conformax_study::Result<serde_json::Result<String>>) -> PyResu
         .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
-/// Leaves a study between two stages once nobody wants it.
+/// Leaves a study once nobody wants it.
 struct Watched<'a>(&'a Stop);
 
 impl Progress for Watched<'_> {
-    fn end(&self, _: &str, _: &Stage, _: Duration) {
-        if self.0.requested() {
-            // Unwinds to `work::run` without the message of a panic: nothing is wrong.
-            panic::resume_unwind(Box::new(()));
-        }
+    fn stop(&self) -> bool {
+        self.0.requested()
     }
 }

@@ -1,18 +1,17 @@
-//! Tuning: the core's `tune` on two gathers of the rows.
+//! Tuning: the core's accumulators over some of the rows and then over the others.
 
-use conformax::{CalibratingRows, Candidate, Logits, Tuning, TuningRows};
-use conformax_io::{Model, RowSet, TuningRecord};
+use conformax::{Calibrator, Logit, Logits, Remember, ScoreSpec, Tuner, Tuning};
+use conformax_io::{Model, TuningRecord};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, Number, View, with_view};
 use crate::calibration::{Calibration, names_of};
-use crate::fingerprint::fingerprints;
+use crate::error::Fault;
 use crate::law::alpha_of;
 use crate::predict::masked_named;
 use crate::score::{Score, one_per_row};
-use crate::stoppable::Stoppable;
-use crate::work::run;
+use crate::work::{BLOCK, Stop, run};
 
 /// Chooses the score with the smallest sets on the tuning rows and calibrates it on the others.
 #[pyfunction]
@@ -38,45 +37,55 @@ pub fn tune<'py>(
     let (calibrating, tuning) = (calibrating.as_array().to_vec(), tuning.as_array().to_vec());
     let model = with_view!(view, view => run(py, n_threads, |stop| {
         let classes = view.classes();
-        let scores: Vec<_> = grid.iter().map(|score| Stoppable { spec: score.spec, stop }).collect();
-        let (tuning, calibrating) = (gather(&view, &labels, &tuning), gather(&view, &labels, &calibrating));
-        let tuned = conformax::tune(
-            &scores,
-            TuningRows::new(Logits::new(&tuning.0, classes)?, &tuning.1)?,
-            CalibratingRows::new(Logits::new(&calibrating.0, classes)?, &calibrating.1)?,
-            alpha,
-            Tuning::Valid,
-            masked,
-        )?;
-        let candidates = tuned.candidates.iter().map(|it| Candidate {
-            score: it.score.spec,
-            threshold: it.threshold,
-            average_size: it.average_size,
-        });
-        let record = TuningRecord {
-            tuning: Tuning::Valid,
-            alpha,
-            candidates: candidates.collect(),
-            chosen: tuned.chosen,
-            n: tuning.1.len() as u64,
-            rows: RowSet::new(fingerprints(&tuning.0, classes)),
-        };
-        let chosen = conformax::Calibration::from_scores(
-            grid[tuned.chosen].spec,
-            tuned.calibration.scores().clone(),
-            masked,
-        );
-        let rows = RowSet::new(fingerprints(&calibrating.0, classes));
-        Ok(Model { tuning: Some(record), ..Model::new(&chosen, &[alpha], classes, names, rows) })
+        let grid: Vec<ScoreSpec> = grid.iter().map(|score| score.spec).collect();
+        let tuner = Tuner::new(grid, classes, alpha)?.with_masked(masked);
+        let mut tuner = tuner.remembering(Remember::Rows);
+        let picked = Picked { view, labels: &labels, stop };
+        picked.each(&tuning, |logits, labels| tuner.extend(logits.labelled(labels)?))?;
+        let mut sizes = tuner.finish()?;
+        picked.each(&tuning, |logits, _| sizes.extend(logits))?;
+        let (n, rows) = (sizes.n(), sizes.rows().clone());
+        let record = TuningRecord { tuning: Tuning::Valid, alpha, choice: sizes.finish()?, n, rows };
+        let calibrator = Calibrator::new(*record.choice.score(), classes)?.with_masked(masked);
+        let mut calibrator = calibrator.remembering(Remember::Rows);
+        picked.each(&calibrating, |logits, labels| calibrator.extend(logits.labelled(labels)?))?;
+        Ok(Model { tuning: Some(record), ..Model::new(&calibrator.finish()?, &[alpha], names) })
     }))?;
     Ok(Calibration { model })
 }
 
-fn gather<T: Number>(view: &View<'_, T>, labels: &[u32], rows: &[i64]) -> (Vec<T>, Vec<u32>) {
-    let mut logits = Vec::with_capacity(rows.len() * view.classes());
-    let mut scratch = Vec::new();
-    for row in rows.iter().map(|row| *row as usize) {
-        logits.extend_from_slice(view.rows_in(row..row + 1, &mut scratch));
+/// Rows by their numbers, copied together a block at a time.
+struct Picked<'a, T> {
+    view: View<'a, T>,
+    labels: &'a [u32],
+    stop: &'a Stop,
+}
+
+impl<T: Number + Logit> Picked<'_, T> {
+    /// Calls `work` with the rows of these numbers; an error names the row as the caller knows it.
+    fn each(
+        &self,
+        rows: &[i64],
+        mut work: impl FnMut(Logits<'_, T>, &[u32]) -> conformax::Result<()>,
+    ) -> Result<(), Fault> {
+        let (classes, mut scratch) = (self.view.classes(), Vec::new());
+        for (block, rows) in rows.chunks((BLOCK / classes.max(1)).max(1)).enumerate() {
+            if self.stop.requested() {
+                return Err(Fault::Stopped);
+            }
+            let mut values = Vec::with_capacity(rows.len() * classes);
+            for row in rows.iter().map(|row| *row as usize) {
+                values.extend_from_slice(self.view.rows_in(row..row + 1, &mut scratch));
+            }
+            let labels: Vec<u32> = rows.iter().map(|row| self.labels[*row as usize]).collect();
+            let before = (block * (BLOCK / classes.max(1)).max(1)) as u64;
+            Logits::new(&values, classes).and_then(|logits| work(logits, &labels)).map_err(|error| {
+                match error.row().and_then(|row| rows.get(row.saturating_sub(before) as usize)) {
+                    Some(row) => error.at_row(*row as u64),
+                    None => error,
+                }
+            })?;
+        }
+        Ok(())
     }
-    (logits, rows.iter().map(|row| labels[*row as usize]).collect())
 }

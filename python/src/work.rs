@@ -16,7 +16,11 @@ use crate::array::{Number, View};
 use crate::error::{Fault, value_error};
 
 /// Logits in a block: a fraction of a millisecond's work, and little to hold where a block must be copied.
-const BLOCK: usize = 1 << 18;
+const SHARE: usize = 1 << 18;
+
+/// Logits that the core is handed at a time, which spreads them over the threads itself: some tens of milliseconds' work
+/// between two looks for a signal.
+pub const BLOCK: usize = 1 << 24;
 
 /// How long a signal may wait.
 const TICK: Duration = Duration::from_millis(50);
@@ -148,6 +152,31 @@ impl<T: Logit + Number> Rows<'_, T> {
         })
     }
 
+    /// Calls `work` with block after block, each for all threads; `first` is its first row.
+    pub fn each(
+        &self,
+        stop: &Stop,
+        mut work: impl FnMut(usize, Logits<'_, T>) -> conformax::Result<()>,
+    ) -> Result<(), Fault> {
+        let classes = self.view.classes();
+        let (per_block, mut scratch) = ((BLOCK / classes.max(1)).max(1), Vec::new());
+        for first in (0..self.view.rows()).step_by(per_block) {
+            if stop.requested() {
+                return Err(Fault::Stopped);
+            }
+            let range = first..(first + per_block).min(self.view.rows());
+            let logits = Logits::new(self.view.rows_in(range.clone(), &mut scratch), classes)?;
+            let logits = match self.u {
+                Some(u) => logits
+                    .with_u(&u[range])
+                    .map_err(|error| error.offset_rows((self.first_row + first) as u64))?,
+                None => logits,
+            };
+            work(first, logits)?;
+        }
+        Ok(())
+    }
+
     /// The same with `width` numbers per row written to their place in `out`.
     pub fn fill<M: Send>(
         &self,
@@ -163,9 +192,9 @@ impl<T: Logit + Number> Rows<'_, T> {
     }
 }
 
-/// Rows of a block: as many as `BLOCK` numbers hold.
+/// Rows of a share: as many as `SHARE` numbers hold.
 pub fn rows_per_block(classes: usize) -> usize {
-    (BLOCK / classes.max(1)).max(1)
+    (SHARE / classes.max(1)).max(1)
 }
 
 /// Disjoint pieces of an output, each of which one thread writes.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -35,3 +36,15 @@ def rows() -> tuple[np.ndarray, np.ndarray]:
     labels = rng.integers(10, size=600)
     logits = rng.normal(size=(600, 10)) + 2 * np.eye(10)[labels]
     return (logits * 16).round().astype(np.float32) / 16, labels
+
+
+@pytest.fixture
+def default_sigint():
+    """Ctrl-C as a terminal has it, also for processes started from here.
+
+    What a script starts in the background inherits that it is ignored; a signal that is handled here is at its default
+    in whatever is run.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)

@@ -58,14 +58,15 @@ def test_coverage_follows_the_law():
     # 2,000 splits of 99 + 100 rows: the mean is 0.9 and its standard error about 0.0009.
     rng = np.random.default_rng(3)
     covered = []
-    for _ in range(400):
+    splits = 2000
+    for _ in range(splits):
         labels = rng.integers(5, size=199)
         logits = rng.normal(size=(199, 5)) + 1.5 * np.eye(5)[labels]
         # A true label that is never on top leaves the entmax score without its atom at zero.
         logits[np.arange(199), labels] = np.minimum(logits[np.arange(199), labels], logits.max(axis=1) - 1e-3)
         cp = SplitConformalClassifier().calibrate(logits[:99], labels[:99])
         covered.append(cp.evaluate(logits[99:], labels[99:]).coverage)
-    assert abs(np.mean(covered) - 0.9) < 4 * np.sqrt(0.9 * 0.1 / 100 + 0.9 * 0.1 / 101) / 20
+    assert abs(np.mean(covered) - 0.9) < 4 * np.sqrt((0.9 * 0.1 / 100 + 0.9 * 0.1 / 101) / splits)
 
 
 def test_a_list_of_levels_gives_one_result_each(rows):
@@ -200,11 +201,60 @@ def test_other_libraries_names_are_accepted_and_not_kept(rows):
     cp = SplitConformalClassifier("raps", lam_reg=0.2, kreg=3)
     assert (cp.lambda_, cp.k_reg) == (0.2, 3) and "kreg" not in cp.get_params()
     assert np.array_equal(
-        conformax.scores(rows[0], score="raps", penalty=0.2, kreg=3),
+        conformax.scores(rows[0], score="raps", lam_reg=0.2, kreg=3),
         conformax.scores(rows[0], score="raps", lambda_=0.2, k_reg=3),
     )
     with pytest.raises(TypeError, match="no parameter 'k_regg'"):
         SplitConformalClassifier("raps", k_regg=3)
+
+
+def test_penalty_is_the_score_objects_and_never_a_weight(rows):
+    for call in (lambda **it: SplitConformalClassifier("raps", **it), lambda **it: conformax.scores(rows[0], **it)):
+        with pytest.raises(TypeError, match="penalty is RapsScore's.*what TorchCP calls so is lambda_"):
+            call(penalty=0.2)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"alpha": 0.1, "confidence_level": 0.95}, ValueError, "give alpha or confidence_level, not both"),
+        ({"score": "raps", "lambda_": 0.5, "lam_reg": 0.1}, TypeError, "give lambda_ or lam_reg, not both"),
+        ({"score": "raps", "k_reg": 5, "kreg": 5}, TypeError, "give k_reg or kreg, not both"),
+        ({"score": conformax.ApsScore(), "randomized": False}, ValueError, "randomized belongs to the score object"),
+    ],
+)
+def test_contradictions_are_refused(rows, params, error, message):
+    with pytest.raises(error, match=message):
+        SplitConformalClassifier(**params).calibrate(*rows)
+
+
+@pytest.mark.parametrize(
+    ("params", "error", "message"),
+    [
+        ({"random_state": None}, TypeError, "random_state must be a whole number, got None"),
+        ({"random_state": -1}, ValueError, "random_state must lie between 0 and 2\\*\\*64 - 1, got -1"),
+        ({"n_threads": -1}, ValueError, "n_threads must lie between 1 and 1024, or be None for one per core, got -1"),
+        ({"n_threads": 0}, ValueError, "n_threads must lie between 1 and 1024"),
+        ({"n_threads": 10**6}, ValueError, "n_threads must lie between 1 and 1024"),
+        ({"n_threads": 2.0}, TypeError, "n_threads must be a whole number, got 2.0"),
+    ],
+)
+def test_numbers_out_of_range_are_refused_by_name(rows, params, error, message):
+    logits, labels = rows
+    for call in (
+        lambda: SplitConformalClassifier("raps", **params).calibrate(logits, labels),
+        lambda: SplitConformalClassifier("raps", **params).tune(logits, labels, over="lambda_"),
+        lambda: conformax.scores(logits, score="raps", **params),
+        lambda: conformax.compare(logits, labels, splits=1, **params),
+    ):
+        with pytest.raises(error, match=message):
+            call()
+
+
+def test_the_level_is_a_tenth_where_none_is_asked_for(rows):
+    default = SplitConformalClassifier().calibrate(*rows)
+    assert default.threshold_ == SplitConformalClassifier(alpha=0.1).calibrate(*rows).threshold_
+    assert default.predict_set(rows[0]).alpha == 0.1
 
 
 def test_threads_do_not_change_a_bit(rows):

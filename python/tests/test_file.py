@@ -168,20 +168,22 @@ def test_the_console_script_is_the_command():
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals to a process are POSIX's")
-def test_ctrl_c_ends_the_command(tmp_path):
-    # A sparse file of zeros: a minute's work, since all p-values are written, and none of the disk.
-    np.lib.format.open_memmap(tmp_path / "large.npy", mode="w+", dtype=np.float32, shape=(5_000_000, 100)).flush()
-    rng = np.random.default_rng(0)
-    cp = SplitConformalClassifier("aps").calibrate(rng.normal(size=(50, 100)), rng.integers(100, size=50))
-    cp.save(tmp_path / "model.json")
+def test_ctrl_c_ends_the_command(rows, tmp_path, default_sigint):
+    SplitConformalClassifier().calibrate(*rows).save(tmp_path / "model.json")
     before = set(os.listdir(tmp_path))
-    files = [str(tmp_path / name) for name in ("model.json", "large.npy", "sets.jsonl")]
-    process = subprocess.Popen([*COMMAND, "predict", *files[:2], "--all-p-values", "-o", files[2]])
-    deadline = time.monotonic() + 60
-    while set(os.listdir(tmp_path)) == before and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(0.2)
-    assert process.poll() is None
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 2
+    # It waits for more rows, with its output open, until somebody stops it.
+    process = subprocess.Popen(
+        [*COMMAND, "predict", "model.json", "-", "-o", "sets.jsonl"],
+        cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    with process:
+        process.stdin.write(json.dumps({"logits": [0.0] * 10}) + "\n")
+        process.stdin.flush()
+        deadline = time.monotonic() + 60
+        while set(os.listdir(tmp_path)) == before:
+            assert time.monotonic() < deadline and process.poll() is None, "the command never opened its output"
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 2
+        assert "interrupted" in process.stderr.read()
     assert set(os.listdir(tmp_path)) == before

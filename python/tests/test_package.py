@@ -113,5 +113,5 @@ def test_help_reads_well():
     text = inspect.getdoc(conformax.SplitConformalClassifier)
     assert "Parameters" in text and "Examples" in text
     assert str(inspect.signature(conformax.SplitConformalClassifier)).startswith(
-        "(score: 'Any' = 'entmax', *, gamma: 'float | None' = None, alpha: 'Any' = 0.1, confidence_level: 'Any' = None"
+        "(score: 'Any' = 'entmax', *, gamma: 'float | None' = None, alpha: 'Any' = None, confidence_level: 'Any' = None"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -32,6 +34,49 @@ def test_slices_keep_rows_and_probabilities(rows):
     assert part.labels() == sets.labels()[10:100:7]
     assert np.array_equal(part.probabilities[: part.sizes[0]], sets.probabilities[sets.offsets[10] : sets.offsets[11]])
     assert sets[::-1].labels() == sets.labels()[::-1]
+
+
+@pytest.mark.parametrize("score", ["entmax", "log_margin", "lac", "raps"])
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_probabilities_are_those_of_the_rows_that_were_given(rows, score, kind):
+    logits, labels = rows[0].astype(kind), rows[1]
+    cp = SplitConformalClassifier(score, alpha=[0.02, 0.3]).calibrate(logits, labels)
+    wanted = [proba[sets.mask] for proba, sets in zip(cp.predict_proba(logits), cp.predict_set(logits))]
+    buffer = logits.copy()
+    found = cp.predict_set(buffer)
+    # The next batch goes where this one was.
+    buffer[...] = buffer[::-1].copy()
+    for sets, expected in zip(found, wanted):
+        mask = np.zeros(sets.mask.shape)
+        mask[np.repeat(np.arange(len(sets)), sets.sizes), sets.indices] = sets.probabilities
+        assert np.array_equal(mask[sets.mask], expected)
+
+
+def test_pickles_hold_everything(rows):
+    sets = SplitConformalClassifier("raps").calibrate(*rows).predict_set(rows[0])
+    for made in (sets, sets[3:17], conformax.sets(rows[0], 1.0), PredictionSets([0, 1], [0], n_classes=2)):
+        copy = pickle.loads(pickle.dumps(made))
+        assert copy == made and copy.threshold == made.threshold and copy.alpha == made.alpha
+        assert (copy._probabilities is None) == (made._probabilities is None)
+        assert made._probabilities is None or np.array_equal(copy.probabilities, made.probabilities)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "indices", "message"),
+    [
+        ([0, 3], [0, 0, 0], "the set of row 0 holds label 0 twice"),
+        ([0, 1, 3], [0, 1, 1], "the set of row 1 holds label 1 twice"),
+        ([0, 2], [0], "offsets must rise from 0 to the number of indices, 1, got 2 at the end"),
+        ([0, 2, 1, 2], [0, 1], "offsets must rise"),
+        ([1, 2], [0, 1], "offsets start at 0"),
+        ([], [], "offsets start at 0"),
+        ([0, 1], [2], "with 2 classes indices lie in 0..2, got 2 to 2"),
+        ([0, 1], [-1], "with 2 classes indices lie in 0..2, got -1 to -1"),
+    ],
+)
+def test_sets_that_cannot_be_are_refused(offsets, indices, message):
+    with pytest.raises(ValueError, match=message):
+        conformax.coverage_rate(PredictionSets(offsets, indices, n_classes=2), [0])
 
 
 def test_mask_and_back(sets):

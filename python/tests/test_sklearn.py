@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_digits, load_iris, make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
@@ -17,11 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conformax import ConformaxWarning, SplitConformalClassifier, WrapClassifier
+from conformax import ConformaxWarning, SplitConformalClassifier, WrapClassifier, _conformax
 
 
 @pytest.mark.filterwarnings("ignore::conformax.ConformaxWarning")
-@parametrize_with_checks([WrapClassifier(LogisticRegression())])
+@parametrize_with_checks(
+    [WrapClassifier(LogisticRegression()), WrapClassifier(RandomForestClassifier(10, random_state=0))]
+)
 def test_check_estimator(estimator, check):
     check(estimator)
 
@@ -50,13 +52,56 @@ def test_prefit_leaves_the_estimator_alone_and_calibrates_on_all_rows(digits):
     inner = LogisticRegression(max_iter=1000).fit(X[:800], y[:800])
     model = WrapClassifier(inner, prefit=True).fit(X[800:], y[800:])
     assert model.estimator_ is inner and model.conformal_.n_calibration_ == len(X) - 800
-    logits = np.log(inner.predict_proba(X_test))
     plain = SplitConformalClassifier().calibrate(
-        np.log(inner.predict_proba(X[800:])), np.searchsorted(inner.classes_, y[800:])
+        ln(inner.predict_proba(X[800:])), np.searchsorted(inner.classes_, y[800:])
     )
-    assert model.predict_set(X_test) == plain.predict_set(logits)
+    assert model.predict_set(X_test) == plain.predict_set(ln(inner.predict_proba(X_test)))
+    assert np.array_equal(model.conformal_.scores_, plain.scores_)
     with pytest.raises(NotFittedError):
         WrapClassifier(LogisticRegression(), prefit=True).fit(X, y)
+
+
+def ln(p: np.ndarray) -> np.ndarray:
+    return _conformax.logarithms(p.ravel()).reshape(p.shape)
+
+
+def test_logits_are_the_projects_own_logarithms():
+    # The logarithm of softmax is the logit less a constant: in the bits of the library, and of no platform.
+    p = np.array([[0.0, 1.0], [0.25, 0.75], [1e-310, 1.0]])
+    assert np.isneginf(ln(p)[0, 0]) and ln(p)[0, 1] == 0.0
+    np.testing.assert_allclose(ln(p)[1:], np.log(p[1:]), rtol=1e-15)
+    model = WrapClassifier(_Given().fit(p, None), prefit=True, alpha=0.5).fit(p[[1, 1, 1]], [0, 1, 1])
+    plain = SplitConformalClassifier(alpha=0.5).calibrate(ln(p[[1, 1, 1]]), [0, 1, 1])
+    assert np.array_equal(model.conformal_.scores_, plain.scores_)
+
+
+class _Given(ClassifierMixin, BaseEstimator):
+    """Features are probabilities."""
+
+    def fit(self, X, y):
+        self.classes_ = np.array([0, 1])
+        return self
+
+    def predict_proba(self, X):
+        return np.asarray(X)
+
+
+def test_what_was_saved_serves_the_same_estimator(digits, tmp_path):
+    X, X_test, y, y_test = digits
+    for labels in (y, np.char.partition(y, " ")[:, 2].astype(int)):
+        model = WrapClassifier(LogisticRegression(max_iter=1000), alpha=[0.02, 0.2], gamma=1.3).fit(X, labels)
+        model.save(tmp_path / "model.json")
+        loaded = WrapClassifier.load(tmp_path / "model.json", model.estimator_)
+        assert np.array_equal(loaded.classes_, model.classes_) and loaded.classes_.dtype == model.classes_.dtype
+        assert loaded.predict_set(X_test) == model.predict_set(X_test)
+        assert np.array_equal(loaded.predict(X_test), model.predict(X_test))
+        assert loaded.evaluate(X_test[:50], model.predict(X_test[:50]))[0].n == 50
+        assert clone(loaded).gamma == 1.3
+    other = LogisticRegression().fit([[0], [1]], ["digit 0", "owl"])
+    with pytest.raises(ValueError, match="class digit 0 of the estimator is none of the 10 that calibrated"):
+        WrapClassifier.load(tmp_path / "model.json", other)
+    with pytest.raises(NotFittedError):
+        WrapClassifier.load(tmp_path / "model.json", LogisticRegression())
 
 
 def test_impossible_classes_of_a_forest_are_legal(digits):
@@ -77,7 +122,7 @@ def test_decision_functions_are_logits():
 def test_classes_that_only_calibrate_are_impossible_to_the_estimator():
     X, y = load_iris(return_X_y=True)
     rows = np.flatnonzero(y < 2)
-    fitting, kept = __import__("conformax")._conformax.tuning_split(101, 0.4, 0)
+    fitting, kept = _conformax.tuning_split(101, 0.4, 0)
     X, y = X[rows], y[rows]
     X = np.concatenate([X, X[:1]])
     y = np.concatenate([y, [0]])

@@ -15,7 +15,9 @@ pub(crate) use score::{MaskedChoice, ScoreArgs};
 
 #[cfg(feature = "train")]
 use crate::train;
-use crate::{calibrate, compare, completions, evaluate, inspect, man, plan, predict, split, study, tune};
+use crate::{
+    calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, split, study, tune,
+};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -68,6 +70,7 @@ pub(crate) enum Command {
     Tune(tune::TuneArgs),
     Predict(predict::PredictArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Merge(merge::MergeArgs),
     Plan(plan::PlanArgs),
     Inspect(inspect::InspectArgs),
     Compare(compare::CompareArgs),

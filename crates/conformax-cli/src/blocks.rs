@@ -53,6 +53,14 @@ impl From<conformax::Error> for BlockError {
     }
 }
 
+/// What an accumulator said of a row in the whole, of which `before` came before this block.
+pub(crate) fn in_block(error: conformax::Error, before: u64) -> conformax::Error {
+    match error.row() {
+        Some(row) => error.at_row(row - before),
+        None => error,
+    }
+}
+
 impl From<Failure> for BlockError {
     fn from(failure: Failure) -> Self {
         Self::Other(failure)

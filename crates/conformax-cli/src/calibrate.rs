@@ -1,18 +1,17 @@
 //! `conformax calibrate`: held-out rows in, a calibration file out.
 
 use clap::Args;
-use conformax::{Calibration, CalibrationScores, Level, Masked, Score, ScoreSpec};
-use conformax_io::{LabelUse, Model, Output, RowSet, Source, row_fingerprints};
+use conformax::{Calibrator, Masked, Remember, ScoreSpec, SearchStep, ThresholdSearch};
+use conformax_io::{Block, KeptLevel, LabelUse, Model, Output, Part, PartOf, Source};
 use serde::Serialize;
 
 use crate::args::{DataArgs, LevelArgs, MaskedChoice, OutputArgs, ScoreArgs};
-use crate::blocks::{for_each_block, with_logits};
+use crate::blocks::{for_each_block, in_block, with_logits};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
 use crate::model;
-use crate::numbers::{count, or_dash, range, rows, shown};
-use crate::proportion::CONFIDENCE;
+use crate::numbers::{CONFIDENCE, count, or_dash, range, rows, shown};
 use crate::table::{Align, table, text};
 
 /// Calibrate on held-out logits and labels, and write a calibration file.
@@ -25,7 +24,8 @@ Examples:
   conformax calibrate cal.npz -o model.json
   conformax calibrate cal.parquet --score raps --k-reg 5 --alpha 0.1 --alpha 0.05 -o model.json
   conformax calibrate --logits z.npy --labels y.npy --gamma 2 --confidence 0.9 -o model.json
-  python scores.py | conformax calibrate - --input probabilities -o model.json")]
+  python scores.py | conformax calibrate - --input probabilities -o model.json
+  conformax calibrate shard7.parquet --partial -o part7   # then: conformax merge part* -o model.json")]
 pub(crate) struct CalibrateArgs {
     #[command(flatten)]
     data: DataArgs,
@@ -36,9 +36,13 @@ pub(crate) struct CalibrateArgs {
     /// What a logit of minus infinity means.
     #[arg(long, value_name = "POLICY", default_value = "allowed")]
     masked: MaskedChoice,
-    /// Leave the calibration scores out of the file: smaller, but no p-values and no new levels later.
+    /// Keep thresholds and no scores: a small file and constant memory, but no p-values and no new levels later. Files are
+    /// read a few times over.
     #[arg(long)]
     thresholds_only: bool,
+    /// Write what these rows gave, to be put together with others by `merge`.
+    #[arg(long, conflicts_with = "thresholds_only")]
+    partial: bool,
     #[command(flatten)]
     output: OutputArgs,
     /// Print JSON.
@@ -51,59 +55,145 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let masked = args.masked.into();
     let output = Output::create(&args.output.output, args.output.overwrite())?;
     let source = args.data.open(LabelUse::Required)?;
-    let (classes, names) = (source.classes(), source.names().cloned());
-    let read = Calibrating::read(source, score, masked, console)?;
-    let scores = CalibrationScores::new(read.scores)?;
-    let calibration = Calibration::from_scores(score, scores, masked);
-    let mut model = Model::new(&calibration, &args.levels.alphas(), classes, names, RowSet::new(read.rows));
-    if args.thresholds_only {
-        model.scores = None;
-    }
+    let (classes, names, alphas) = (source.classes(), source.names().cloned(), args.levels.alphas());
+    let mut model = if args.thresholds_only && !source.is_once_only() {
+        let search = ThresholdSearch::new(score, classes, &alphas)?.with_masked(masked);
+        let found = search_thresholds(source, search.remembering(Remember::Rows), console)?;
+        Model::of_thresholds(found, classes, masked, names)
+    } else {
+        let calibrator = calibrator(score, classes, masked)?;
+        let calibrator = read_all(source, calibrator, console)?;
+        if args.partial {
+            let of = PartOf::Calibration(calibrator);
+            Part { of, names, input: args.data.input(), alphas }.write(output)?;
+            return console.note(format_args!("wrote {}", args.output.output.display()));
+        }
+        let mut model = Model::new(&calibrator.finish()?, &alphas, names);
+        if args.thresholds_only {
+            model.scores = None;
+        }
+        model
+    };
+    model.input = args.data.input();
+    finish(&model, output, args.json, console)
+}
+
+/// A calibrator that remembers its rows, as files do.
+pub(crate) fn calibrator(
+    score: ScoreSpec,
+    classes: usize,
+    masked: Masked,
+) -> Result<Calibrator<ScoreSpec>, conformax::Error> {
+    Ok(Calibrator::new(score, classes)?.with_masked(masked).remembering(Remember::Rows))
+}
+
+/// Writes the model, and then shows it: whoever closes the pipe early still has the file.
+pub(crate) fn finish(
+    model: &Model,
+    output: Output,
+    as_json: bool,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    let path = output.path().to_owned();
+    warn_of_model(model, console)?;
+    model::write(model, output)?;
+    console.note(format_args!("wrote {}", path.display()))?;
+    print(model, as_json, console)
+}
+
+/// What a person should know of a model before using it.
+pub(crate) fn warn_of_model(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
     warn_of_few_rows(&model.levels, console)?;
-    note_thresholds_of_zero(&model, console)?;
-    print(&model, args.json, console)?;
-    model::write(&model, output)?;
-    console.note(format_args!("wrote {}", args.output.output.display()))
+    warn_of_impossible_labels(model, console)?;
+    note_thresholds_of_zero(model, console)
 }
 
-/// What is kept of the calibration rows: their scores and names, not their logits.
-struct Calibrating {
-    scores: Vec<f64>,
-    rows: Vec<u64>,
+fn labels(block: &Block) -> &[u32] {
+    block.labels.as_deref().expect("labels were required of the source")
 }
 
-impl Calibrating {
-    fn read(
-        source: Source,
-        score: ScoreSpec,
-        masked: Masked,
-        console: &mut Console<'_>,
-    ) -> Result<Self, Failure> {
-        let mut all = Self { scores: Vec::new(), rows: Vec::new() };
-        let mut names = Vec::new();
-        for_each_block(source, "calibrating", console, |block, _| {
-            let labels = block.labels.as_deref().expect("labels were required of the source");
-            let ((), scored) = rayon::join(
-                || row_fingerprints(block, &mut names),
-                || with_logits!(block, logits => Calibration::new(score, logits, labels, masked)),
-            );
-            all.scores.extend_from_slice(scored?.scores().as_slice());
-            all.rows.extend_from_slice(&names);
+fn read_all(
+    source: Source,
+    mut calibrator: Calibrator<ScoreSpec>,
+    console: &mut Console<'_>,
+) -> Result<Calibrator<ScoreSpec>, Failure> {
+    let mut doubt = LooksLikeProbabilities::new(&source);
+    for_each_block(source, "calibrating", console, |block, console| {
+        doubt.look_at(block, console)?;
+        let before = calibrator.n();
+        with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?))
+            .map_err(|error| in_block(error, before))?;
+        Ok(())
+    })?;
+    Ok(calibrator)
+}
+
+/// Reads the rows as often as it takes.
+fn search_thresholds(
+    mut source: Source,
+    mut search: ThresholdSearch<ScoreSpec>,
+    console: &mut Console<'_>,
+) -> Result<conformax::FoundThresholds<ScoreSpec>, Failure> {
+    let mut doubt = LooksLikeProbabilities::new(&source);
+    loop {
+        source = for_each_block(source, "calibrating", console, |block, console| {
+            doubt.look_at(block, console)?;
+            let before = search.n();
+            with_logits!(block, logits => search.extend(logits.labelled(labels(block))?))
+                .map_err(|error| in_block(error, before))?;
             Ok(())
         })?;
-        Ok(all)
+        match search.finish_pass()? {
+            SearchStep::Done(found) => return Ok(found),
+            SearchStep::Again(next) => search = next,
+        }
+        source.rewind()?;
+    }
+}
+
+/// Says so once where numbers that are said to be logits look like probabilities.
+pub(crate) struct LooksLikeProbabilities {
+    wanted: bool,
+}
+
+impl LooksLikeProbabilities {
+    /// How far from one a sum of rounded probabilities may be.
+    const ROUNDING: f64 = 1e-2;
+
+    pub(crate) fn new(source: &Source) -> Self {
+        Self { wanted: source.input() == conformax_io::Input::Logits && source.classes() > 1 }
+    }
+
+    pub(crate) fn look_at(&mut self, block: &Block, console: &mut Console<'_>) -> Result<(), Failure> {
+        if !std::mem::take(&mut self.wanted) {
+            return Ok(());
+        }
+        const ROWS: usize = 100;
+        let value = |index| block.logits.get(index).expect("a block holds whole rows");
+        let is_one = |row: usize| {
+            let range = row * block.classes..(row + 1) * block.classes;
+            let sum: f64 = range.clone().map(value).sum();
+            range.map(value).all(|value| (0.0..=1.0).contains(&value)) && (sum - 1.0).abs() < Self::ROUNDING
+        };
+        match block.rows() > 0 && (0..block.rows().min(ROWS)).all(is_one) {
+            true => console.warn(
+                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits; give \
+                 --input probabilities if that is what they are",
+            ),
+            false => Ok(()),
+        }
     }
 }
 
 /// Levels that so few rows cannot reach give sets with every label.
-pub(crate) fn warn_of_few_rows(levels: &[Level], console: &mut Console<'_>) -> Result<(), Failure> {
-    for level in levels {
+pub(crate) fn warn_of_few_rows(levels: &[KeptLevel], console: &mut Console<'_>) -> Result<(), Failure> {
+    for level in levels.iter().map(|kept| kept.level) {
         if let Some(wanted) = level.rows_wanted() {
             console.warn(format_args!(
                 "{} cannot reach alpha = {}: every set will hold every label; calibrate on at least {}, or ask \
                  for a larger alpha",
-                rows(level.n),
-                level.alpha,
+                rows(level.n()),
+                level.alpha(),
                 rows(wanted)
             ))?;
         }
@@ -111,17 +201,37 @@ pub(crate) fn warn_of_few_rows(levels: &[Level], console: &mut Console<'_>) -> R
     Ok(())
 }
 
-/// A classifier that is right often enough by itself leaves nothing for the sets to do.
-pub(crate) fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    let zero = |level: &&Level| level.threshold == 0.0 && model.score.gamma().is_some();
-    for level in model.levels.iter().filter(zero) {
-        console.note(format_args!(
-            "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
-             accuracy, which may lie above the interval",
-            level.alpha
+/// True labels of probability zero score infinity; where too many do, so does the threshold.
+fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+    let infinite = |kept: &&KeptLevel| kept.level.rank().is_some() && kept.threshold == f64::INFINITY;
+    for kept in model.levels.iter().filter(infinite) {
+        let how_many = model.scores.as_ref().map_or("too many".to_owned(), |scores| {
+            format!("{} of {}", count(scores.ties(f64::INFINITY)), count(scores.n()))
+        });
+        console.warn(format_args!(
+            "alpha = {}: {how_many} true labels have logit -inf or a gap beyond all numbers, so the threshold is \
+             infinite and every set will hold every label; correct those rows, or ask for a larger alpha",
+            kept.level.alpha()
         ))?;
     }
     Ok(())
+}
+
+/// A classifier that is right often enough by itself leaves nothing for the sets to do.
+fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+    for kept in model.levels.iter().filter(|kept| top_label_is_enough(model, kept)) {
+        console.note(format_args!(
+            "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
+             accuracy, which may lie above the interval",
+            kept.level.alpha()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Whether the classifier is right so often that the threshold is 0 and sets hold the top label alone.
+pub(crate) fn top_label_is_enough(model: &Model, kept: &KeptLevel) -> bool {
+    kept.threshold == 0.0 && model.score.gamma().is_some()
 }
 
 /// A level as it is shown.
@@ -142,19 +252,20 @@ pub(crate) struct ShownLevel {
 impl ShownLevel {
     /// The levels of a model.
     pub(crate) fn all(model: &Model) -> Vec<Self> {
-        let law_holds = model::law_holds(model);
-        model.levels.iter().map(|level| Self::new(model.score, *level, law_holds)).collect()
+        model.levels.iter().map(|kept| Self::new(model, kept)).collect()
     }
 
-    fn new(score: ScoreSpec, level: Level, law_holds: bool) -> Self {
+    fn new(model: &Model, kept: &KeptLevel) -> Self {
+        let (score, KeptLevel { level, threshold }) = (model.score, *kept);
+        let law = kept.thresholds().law(level);
         Self {
-            alpha: level.alpha.value(),
-            threshold: level.threshold,
-            temperature: score.temperature(level.threshold),
-            odds_ratio: (score.name() == "log_margin").then(|| odds_ratio(level.threshold)),
-            rank: level.rank,
-            n: level.n,
-            coverage_interval: law_holds.then(|| level.law().interval(CONFIDENCE)),
+            alpha: level.alpha().value(),
+            threshold,
+            temperature: score.temperature(threshold),
+            odds_ratio: (score.name() == "log_margin").then(|| odds_ratio(threshold)),
+            rank: level.rank(),
+            n: level.n(),
+            coverage_interval: model.law_holds().then(|| law.interval(CONFIDENCE)),
         }
     }
 }

@@ -2,20 +2,26 @@
 
 use clap::Args;
 use conformax::Alpha;
-use conformax_io::LabelUse;
-use conformax_study::{Benchmark, CLEAR, Comparison, ComparisonRow, Spread, compare, comparison_study};
+use conformax_io::{Block, LabelUse, Source};
+use conformax_study::paper::{ENTMAX, INV_PROB, LOG_MARGIN, OPT_ENTMAX, RAPS, SPARSEMAX};
+use conformax_study::{
+    Benchmark, CLEAR, Comparison, ComparisonRow, FEWEST_SPLITS, Spread, Verdict, compare, comparison_study,
+};
 
 use crate::args::{DataArgs, confidence};
+use crate::blocks::for_each_block;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
-use crate::numbers::{or_dash, rows, share};
+use crate::numbers::{rows, share};
 use crate::study::StageBar;
 use crate::table::{Align, table, text};
 
 /// Compare the procedures on your own logits, over random splits into calibration and test rows.
 ///
-/// Says which gives the smallest sets, if one clearly does, and the command that calibrates it.
+/// Says which gives the smallest sets on these rows, if one clearly does, and the commands that calibrate it with
+/// rows that had no part in the choice. Splits share rows, so more of them make a difference no clearer than the
+/// rows allow.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -45,7 +51,7 @@ pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), F
     let alpha = args.alpha.or(args.confidence);
     let alpha = alpha.map_or_else(|| Alpha::new(0.1), Ok)?;
     let study = comparison_study(alpha, args.splits as usize, args.seed);
-    let benchmark = Benchmark::from_source("data", "data", args.data.open(LabelUse::Required)?)?;
+    let benchmark = read(args.data.open(LabelUse::Required)?, console)?;
     let bar = StageBar(console.stages());
     let comparison = compare(&study, benchmark, &bar)?;
     bar.0.finish_and_clear();
@@ -53,6 +59,18 @@ pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), F
         return json::print(&comparison, console);
     }
     print(&comparison, alpha, console)
+}
+
+/// The data whole: a procedure is judged on as many divisions of the rows as there are splits.
+fn read(source: Source, console: &mut Console<'_>) -> Result<Benchmark, Failure> {
+    let (mut whole, mut labels) = (Block { classes: source.classes(), ..Block::default() }, Vec::new());
+    let source = for_each_block(source, "reading", console, |block, _| {
+        whole.logits.extend_rows(&block.logits, block.classes, 0..block.rows());
+        labels.extend(block.labels.as_deref().unwrap_or_default());
+        Ok(())
+    })?;
+    let located = |error| source.error_in(&Block::default(), error);
+    Ok(Benchmark::new("data", "data", whole, labels).map_err(located)?)
 }
 
 fn print(comparison: &Comparison, alpha: Alpha, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -97,39 +115,49 @@ fn spread(spread: Spread, digits: usize) -> String {
     format!("{:.digits$} ± {:.digits$}", spread.mean, spread.deviation)
 }
 
-/// Which is best, if one is, and how to get it.
+/// Which is best on these rows, if one is, and how to get it.
 fn verdict(comparison: &Comparison, alpha: Alpha) -> String {
     let smallest = comparison.procedures.iter().find(|row| row.larger_than_smallest.is_none());
     let Some(smallest) = smallest else { return String::new() };
     let name = &smallest.means.procedure;
     let lead = match smallest.best {
         true => format!(
-            "{name} has the smallest sets, by more than {CLEAR} standard errors of the paired difference."
+            "on these rows {name} has the smallest sets, by more than {CLEAR} standard errors of the paired difference"
         ),
         false => {
             let close = comparison.procedures.iter().filter(|row| {
-                row.larger_than_smallest.is_some_and(|paired| paired.mean <= CLEAR * paired.standard_error)
+                row.larger_than_smallest.is_some_and(|paired| paired.verdict() != Verdict::Reproduced)
             });
             let close: Vec<&str> = close.map(|row| row.means.procedure.as_str()).collect();
             format!(
-                "no procedure is clearly best: {name} has the smallest sets, but not clearly smaller than {}.",
+                "on these rows no procedure is clearly best: {name} has the smallest sets, but not clearly smaller \
+                 than {}",
                 close.join(", ")
             )
         }
     };
-    format!("{lead}\nTo use it:  {}", or_dash(command(name, alpha)))
+    let few = match comparison.splits < FEWEST_SPLITS {
+        true => format!(" (fewer than {FEWEST_SPLITS} splits decide nothing)"),
+        false => String::new(),
+    };
+    format!("{lead}{few}{}", recipe(name, alpha).unwrap_or_default())
 }
 
-/// The command that makes a model of this procedure.
-fn command(procedure: &str, alpha: Alpha) -> Option<String> {
-    let arguments = match procedure {
-        "InvProb" => "calibrate DATA --score inv_prob",
-        "RAPS" => "tune DATA --over raps",
-        "log-margin" => "calibrate DATA --score log_margin",
-        "1.5-entmax" => "calibrate DATA --score entmax --gamma 1.5",
-        "sparsemax" => "calibrate DATA --score sparsemax",
-        "opt-entmax" => "tune DATA --over gamma",
+/// How to make a model of the procedure from rows that had no part in choosing it.
+fn recipe(procedure: &str, alpha: Alpha) -> Option<String> {
+    let (verb, score) = match procedure {
+        INV_PROB => ("calibrate", "--score inv_prob"),
+        RAPS => ("tune", "--over raps"),
+        LOG_MARGIN => ("calibrate", "--score log_margin"),
+        ENTMAX => ("calibrate", "--score entmax --gamma 1.5"),
+        SPARSEMAX => ("calibrate", "--score sparsemax"),
+        OPT_ENTMAX => ("tune", "--over gamma"),
         _ => return None,
     };
-    Some(format!("conformax {arguments} --alpha {alpha} -o model.json"))
+    Some(format!(
+        "\n\nRows that chose a procedure must not calibrate it. To use it, split first, and choose with one part alone:
+  conformax split DATA --fractions 0.3,0.7 -o choose.npz cal.npz
+  conformax compare choose.npz --alpha {alpha}
+  conformax {verb} cal.npz {score} --alpha {alpha} -o model.json"
+    ))
 }

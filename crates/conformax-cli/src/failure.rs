@@ -72,7 +72,10 @@ impl From<conformax_io::Error> for Failure {
 
 impl From<conformax_study::Error> for Failure {
     fn from(error: conformax_study::Error) -> Self {
-        Self::error(error)
+        match error {
+            conformax_study::Error::Stopped => Self::Interrupted,
+            error => Self::error(error),
+        }
     }
 }
 

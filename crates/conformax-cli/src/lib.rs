@@ -24,12 +24,12 @@ mod inspect;
 mod interrupt;
 mod json;
 mod man;
+mod merge;
 mod model;
 mod numbers;
 mod plan;
 mod predict;
 mod process;
-mod proportion;
 mod split;
 mod study;
 mod table;
@@ -87,6 +87,7 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Tune(args) => tune::run(&args, console),
         Command::Predict(args) => predict::run(&args, console),
         Command::Evaluate(args) => evaluate::run(&args, console),
+        Command::Merge(args) => merge::run(&args, console),
         Command::Plan(args) => plan::run(&args, console),
         Command::Inspect(args) => inspect::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),

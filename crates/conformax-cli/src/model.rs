@@ -3,8 +3,10 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Calibrated, Calibration, Empty, Level, ScoreSpec, Tuning};
-use conformax_io::{ClassNames, Error, LabelUse, Model, Output, Problem, Source, SourceOptions};
+use conformax::{Alpha, Calibration, Empty, Predictor, ScoreSpec};
+use conformax_io::{
+    ClassNames, Error, Input, KeptLevel, LabelUse, Model, Output, Problem, Source, SourceOptions,
+};
 
 use crate::args::DataArgs;
 use crate::failure::Failure;
@@ -21,7 +23,7 @@ impl Loaded {
     }
 
     /// The levels asked for, or those of the file where none is.
-    pub(crate) fn levels(&self, asked: &[Alpha]) -> Result<Vec<Level>, Failure> {
+    pub(crate) fn levels(&self, asked: &[Alpha]) -> Result<Vec<KeptLevel>, Failure> {
         if asked.is_empty() {
             return Ok(self.model.levels.clone());
         }
@@ -30,11 +32,8 @@ impl Loaded {
     }
 
     /// One predictor per level.
-    pub(crate) fn predictors(&self, levels: &[Level], empty: Empty) -> Vec<Calibrated<ScoreSpec>> {
-        let predictor = |level: &Level| {
-            Calibrated::new(self.model.score, *level).with_masked(self.model.masked).with_empty(empty)
-        };
-        levels.iter().map(predictor).collect()
+    pub(crate) fn predictors(&self, levels: &[KeptLevel], empty: Empty) -> Vec<Predictor<ScoreSpec>> {
+        levels.iter().map(|level| self.model.predictor(level).with_empty(empty)).collect()
     }
 
     /// The calibration with its scores, which p-values need.
@@ -46,7 +45,7 @@ impl Loaded {
         })
     }
 
-    /// Opens data that must have the model's classes, in their order.
+    /// Opens data that must have the model's classes, in their order, and be of the kind that calibrated it.
     pub(crate) fn open(
         &self,
         data: &DataArgs,
@@ -54,10 +53,27 @@ impl Loaded {
         adjust: impl FnOnce(&mut SourceOptions),
     ) -> Result<Source, Failure> {
         let mut options = data.options(labels, self.names(data)?);
+        options.input = self.input(data)?;
         adjust(&mut options);
         let source = Source::open(&data.data(), &options)?;
         self.model.expect_classes(&source)?;
         Ok(source)
+    }
+
+    /// What the numbers are: what calibrated the model, and nothing else.
+    fn input(&self, data: &DataArgs) -> Result<Input, Failure> {
+        let wanted = self.model.input;
+        match data.input.map(Input::from) {
+            Some(given) if given != wanted => Err(Failure::of_file(
+                &self.path,
+                format_args!(
+                    "was calibrated on {}, and --input says {}; give numbers of the same kind",
+                    wanted.name(),
+                    given.name()
+                ),
+            )),
+            _ => Ok(wanted),
+        }
     }
 
     /// The names the data must have: those of `--names` and of the model, which must agree.
@@ -72,11 +88,6 @@ impl Loaded {
     fn error(&self, problem: Problem) -> Error {
         Error::new(&self.path, problem)
     }
-}
-
-/// Whether coverage follows its law: not where the rows that calibrated also had a say in the parameters.
-pub(crate) fn law_holds(model: &Model) -> bool {
-    model.tuning.as_ref().is_none_or(|record| record.tuning == Tuning::Valid)
 }
 
 /// Writes a model into an output that was opened before the work began.

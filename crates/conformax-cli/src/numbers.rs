@@ -1,5 +1,8 @@
 //! How numbers look: rounded for people, whole for machines.
 
+/// Confidence of every interval that is printed.
+pub(crate) const CONFIDENCE: f64 = 0.95;
+
 /// A number with four significant decimals below ten and fewer above, ∞ as a sign.
 pub(crate) fn shown(value: f64) -> String {
     if value == f64::INFINITY {

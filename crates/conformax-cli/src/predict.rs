@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use clap::{Args, ValueEnum};
 use conformax_io::{Format, LabelUse, SetColumns, SetsWriter, Source, SourceOptions};
 
-use self::sets::Predictor;
+use self::sets::Columns;
 use crate::args::{DataArgs, OptionalLevelArgs, overwrite};
 use crate::blocks::for_each_block;
 use crate::calibrate::warn_of_few_rows;
@@ -82,12 +82,12 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     let model = Loaded::read(&args.model)?;
     let levels = model.levels(&args.levels.alphas())?;
     let source = model.open(&args.data, LabelUse::Ignored, |options| adjust(args, options))?;
-    let predictor = Predictor::new(args, &model, &levels)?;
+    let columns = Columns::new(args, &model, &levels)?;
     let (mut writer, pipe) = open_output(args, &source, levels.len())?;
     warn_of_few_rows(&levels, console)?;
     let mut written = 0;
     for_each_block(source, "predicting", console, |block, console| {
-        predictor.predict(block)?.write(&predictor, block, &mut writer)?;
+        columns.predict(block)?.write(&columns, block, &mut writer)?;
         written += block.rows() as u64;
         if let Some(pipe) = &pipe {
             pipe.drain(console)?;

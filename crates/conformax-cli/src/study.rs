@@ -82,6 +82,10 @@ impl Progress for StageBar {
             Stage::Swept => format!("{benchmark}: sizes for every gamma"),
         });
     }
+
+    fn stop(&self) -> bool {
+        interrupt::check().is_err()
+    }
 }
 
 fn summary(results: &Results) -> String {
@@ -91,7 +95,9 @@ fn summary(results: &Results) -> String {
     let records = count(results.records.len() as u64);
     let claims = match claims {
         0 => String::new(),
-        _ => format!(", {reproduced} of {claims} claims of the paper reproduced"),
+        _ => format!(
+            "; {reproduced} of the paper's {claims} claims reproduced on these rows, whose classifiers are not the paper's"
+        ),
     };
     format!("{records} records over {} benchmarks in {took:.1} s{claims}", results.benchmarks.len())
 }

@@ -3,21 +3,16 @@
 //! The data are read three times: every candidate's scores on the tuning rows, then its set sizes there, then the
 //! winner's scores on the calibrating rows, which no choice has seen.
 
-mod candidates;
 mod grid;
 mod shown;
 
 use clap::{Args, ValueEnum};
-use conformax::{
-    Alpha, Calibration, CalibrationScores, Candidate, Draw, Level, Masked, ScoreSpec, Tuning, TuningSplit,
-    conformal_rank, judging_threshold, smallest,
-};
-use conformax_io::{Block, LabelUse, Model, Output, RowSet, Source, TuningRecord, Values, row_fingerprints};
+use conformax::{Alpha, Draw, Masked, Remember, ScoreSpec, Tuner, Tuning, TuningSplit};
+use conformax_io::{Block, LabelUse, Model, Output, Source, TuningRecord, Values};
 
-use self::candidates::{add_scores, add_sizes};
 use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence};
-use crate::blocks::{count_rows, for_each_block, with_logits};
-use crate::calibrate::{note_thresholds_of_zero, warn_of_few_rows};
+use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
+use crate::calibrate::{LooksLikeProbabilities, calibrator, warn_of_model};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model;
@@ -84,87 +79,52 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     let grid = grid::candidates(args.over, &args.grid, classes, Draw::Seeded(args.seed))?;
     let n = usize::try_from(n).map_err(Failure::error)?;
     let split = TuningSplit::new(n, args.tuning_fraction, args.seed)?;
-    let (source, record) = choose(&grid, source, &split.tuning, alpha, console)?;
-    let score = grid[record.chosen];
-    let (scores, calibrating) = calibrate(score, source, &split.calibrating, masked, console)?;
-    let calibration = Calibration::from_scores(score, CalibrationScores::new(scores)?, masked);
-    let mut model = Model::new(&calibration, &[alpha], classes, names, calibrating);
-    model.tuning = Some(record);
+    let (source, record) = choose(grid, source, &split.tuning, (alpha, masked), console)?;
+    let mut calibrator = calibrator(*record.choice.score(), classes, masked)?;
+    for_rows(source, &split.calibrating, "calibrating", console, |block| {
+        let before = calibrator.n();
+        let extended = with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?));
+        extended.map_err(|error| in_block(error, before))
+    })?;
+    let mut model = Model::new(&calibrator.finish()?, &[alpha], names);
+    (model.tuning, model.input) = (Some(record), args.data.input());
     if args.thresholds_only {
         model.scores = None;
     }
-    warn_of_few_rows(&model.levels, console)?;
-    note_thresholds_of_zero(&model, console)?;
-    shown::print(&model, args.json, console)?;
+    warn_of_model(&model, console)?;
     model::write(&model, output)?;
-    console.note(format_args!("wrote {}", args.output.output.display()))
+    console.note(format_args!("wrote {}", args.output.output.display()))?;
+    shown::print(&model, args.json, console)
 }
 
 /// Judges every candidate on the tuning rows alone; the source comes back at its first row.
 fn choose(
-    grid: &[ScoreSpec],
+    grid: Vec<ScoreSpec>,
     source: Source,
     tuning: &[usize],
-    alpha: Alpha,
+    (alpha, masked): (Alpha, Masked),
     console: &mut Console<'_>,
 ) -> Result<(Source, TuningRecord), Failure> {
-    if tuning.is_empty() {
-        return Err(conformax::Error::NoTuningRows.into());
-    }
-    let mut scores = vec![Vec::with_capacity(tuning.len()); grid.len()];
-    let (mut seen, mut names) = (Vec::with_capacity(tuning.len()), Vec::new());
+    let mut doubt = LooksLikeProbabilities::new(&source);
+    let tuner = Tuner::new(grid, source.classes(), alpha)?;
+    let mut tuner = tuner.with_masked(masked).remembering(Remember::Rows);
+    let mut first = None;
     let mut source = for_rows(source, tuning, "scoring candidates", console, |block| {
-        row_fingerprints(block, &mut names);
-        seen.extend_from_slice(&names);
-        add_scores(grid, block, &mut scores)
+        first.get_or_insert_with(|| block.clone());
+        let before = tuner.n();
+        let extended = with_logits!(block, logits => tuner.extend(logits.labelled(labels(block))?));
+        extended.map_err(|error| in_block(error, before))
     })?;
+    first.iter().try_for_each(|block| doubt.look_at(block, console))?;
     source.rewind()?;
-    let levels: Vec<Level> =
-        scores.into_iter().map(|scores| judged(scores, alpha)).collect::<Result<_, _>>()?;
-    let mut totals = vec![0u64; grid.len()];
+    let mut sizes = tuner.finish()?;
     let mut source = for_rows(source, tuning, "measuring sets", console, |block| {
-        add_sizes(grid, &levels, block, &mut totals)
+        let before = sizes.n();
+        with_logits!(block, logits => sizes.extend(logits)).map_err(|error| in_block(error, before))
     })?;
     source.rewind()?;
-    let n = tuning.len() as u64;
-    let sizes: Vec<f64> = totals.iter().map(|total| *total as f64 / n as f64).collect();
-    let candidates = grid.iter().zip(&levels).zip(&sizes);
-    let candidates = candidates.map(|((score, level), size)| Candidate {
-        score: *score,
-        threshold: level.threshold,
-        average_size: *size,
-    });
-    let chosen = smallest(&sizes).ok_or(conformax::Error::NoCandidates)?;
-    let candidates = candidates.collect();
-    let rows = RowSet::new(seen);
-    Ok((source, TuningRecord { tuning: Tuning::Valid, alpha, candidates, chosen, n, rows }))
-}
-
-fn judged(scores: Vec<f64>, alpha: Alpha) -> Result<Level, conformax::Error> {
-    let scores = CalibrationScores::new(scores)?;
-    let (n, threshold) = (scores.n(), judging_threshold(&scores, alpha));
-    Ok(Level { alpha, n, rank: conformal_rank(n, alpha), threshold })
-}
-
-/// The winner's scores on the calibrating rows, and the names of those rows.
-fn calibrate(
-    score: ScoreSpec,
-    source: Source,
-    calibrating: &[usize],
-    masked: Masked,
-    console: &mut Console<'_>,
-) -> Result<(Vec<f64>, RowSet), Failure> {
-    let mut scores = Vec::with_capacity(calibrating.len());
-    let (mut seen, mut names) = (Vec::with_capacity(calibrating.len()), Vec::new());
-    for_rows(source, calibrating, "calibrating", console, |block| {
-        row_fingerprints(block, &mut names);
-        seen.extend_from_slice(&names);
-        let labels = labels(block);
-        let calibration = with_logits!(block, logits => Calibration::new(score, logits, labels, masked))?;
-        scores.extend_from_slice(calibration.scores().as_slice());
-        Ok(())
-    })?;
-    Ok((scores, RowSet::new(seen)))
+    let (n, rows) = (sizes.n(), sizes.rows().clone());
+    Ok((source, TuningRecord { tuning: Tuning::Valid, alpha, choice: sizes.finish()?, n, rows }))
 }
 
 fn labels(block: &Block) -> &[u32] {

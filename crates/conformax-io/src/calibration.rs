@@ -1,4 +1,4 @@
-//! Calibration files, and the fingerprints by which they know the rows they were made from.
+//! What calibration found, as files keep it: the model, and parts of one that are to be put together.
 
-pub(crate) mod fingerprint;
 pub(crate) mod model;
+pub(crate) mod part;

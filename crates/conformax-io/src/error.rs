@@ -411,6 +411,9 @@ pub enum Problem {
     /// A calibration file that contradicts itself or that this version cannot read.
     #[error("not a calibration file that can be used: {0}")]
     Model(String),
+    /// A part of a calibration or evaluation that cannot be used.
+    #[error("not a usable part: {0}")]
+    Part(String),
 }
 
 /// The problem of a name that is not among those present.

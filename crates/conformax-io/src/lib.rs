@@ -49,8 +49,8 @@ mod tables;
 mod text;
 mod writing;
 
-pub use calibration::fingerprint::{DataFingerprint, ROW_HASH, RowSet, row_fingerprints};
-pub use calibration::model::{Model, TuningRecord};
+pub use calibration::model::{KeptLevel, Model, TuningRecord};
+pub use calibration::part::{Part, PartOf};
 pub use data::block::Block;
 pub use data::cells::{CellType, Cells, NamedCells};
 pub use data::class_names::ClassNames;

@@ -413,7 +413,8 @@ fn faults_found_later_are_located_in_their_shard() {
     assert_eq!(block.first_row, 2);
     let conformax_io::Values::F64(values) = &block.logits else { panic!("CSV is f64") };
     let logits = conformax::Logits::new(values, 2).unwrap();
-    let error = conformax::score_labels(&conformax::ScoreSpec::default(), logits, &[0, 0, 0]).unwrap_err();
+    let rows = logits.labelled(&[0, 0, 0]).unwrap();
+    let error = conformax::score_labels(&conformax::ScoreSpec::default(), rows).unwrap_err();
     let message = source.error_in(&block, error).to_string();
     assert!(message.contains("b.csv: row 1, class 1: logit is NaN"), "{message}");
     let masked = source.error_in(&block, conformax::Error::AllMasked { row: 2 }).to_string();

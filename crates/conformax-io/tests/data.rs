@@ -5,9 +5,10 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
+use conformax::DataFingerprint;
 use conformax_io::{
-    Block, Cells, ClassNames, Data, DataColumns, DataFingerprint, DataWriter, Dtype, LabelUse, NamedCells,
-    Overwrite, Source, SourceOptions, Values, row_fingerprints,
+    Block, Cells, ClassNames, Data, DataColumns, DataWriter, Dtype, LabelUse, NamedCells, Overwrite, Source,
+    SourceOptions, Values,
 };
 use half::bf16;
 use written::{Sample, Write};
@@ -99,7 +100,7 @@ fn other_columns_are_kept_where_asked() {
 fn fingerprints_survive_every_change_of_format() {
     let folder = tempfile::tempdir().unwrap();
     let sample = Sample::new(40, 5);
-    let (mut block, mut rows) = (Block::default(), Vec::new());
+    let mut block = Block::default();
     let first = Write::Bf16Safetensors.write(&sample, folder.path());
     for file in NAMES.map(|name| format!("back-{name}")) {
         let mut source = Source::open(&Data::Files(vec![first.clone()]), &SourceOptions::default()).unwrap();
@@ -112,8 +113,7 @@ fn fingerprints_survive_every_change_of_format() {
         let mut back = Source::open(&Data::Files(vec![path.clone()]), &SourceOptions::default()).unwrap();
         let mut fingerprint = DataFingerprint::default();
         while back.read(&mut block).unwrap() {
-            row_fingerprints(&block, &mut rows);
-            fingerprint.extend(&rows);
+            fingerprint.extend(&block.row_fingerprints());
         }
         assert_eq!(fingerprint.value(), sample.fingerprint(), "{}", path.display());
     }

@@ -5,9 +5,8 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use conformax_io::{
-    Block, Data, DataFingerprint, Dtype, Input, LabelUse, Source, SourceOptions, Values, row_fingerprints,
-};
+use conformax::DataFingerprint;
+use conformax_io::{Block, Data, Dtype, Input, LabelUse, Source, SourceOptions, Values};
 use written::{Sample, Write};
 
 struct Read {
@@ -20,7 +19,7 @@ struct Read {
 
 fn read(data: &Data, options: &SourceOptions) -> conformax_io::Result<Read> {
     let mut source = Source::open(data, options)?;
-    let (mut logits, mut labels, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut logits, mut labels) = (Vec::new(), Vec::new());
     let mut fingerprint = DataFingerprint::default();
     let mut block = Block::default();
     let mut next = 0;
@@ -29,8 +28,7 @@ fn read(data: &Data, options: &SourceOptions) -> conformax_io::Result<Read> {
         next += block.rows() as u64;
         logits.extend((0..block.logits.len()).map(|index| block.logits.get(index).unwrap()));
         labels.extend(block.labels.iter().flatten());
-        row_fingerprints(&block, &mut rows);
-        fingerprint.extend(&rows);
+        fingerprint.extend(&block.row_fingerprints());
     }
     if let Some(rows) = source.rows() {
         assert_eq!(rows, next);

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use conformax::{
-    Alpha, ApsScore, Calibration, CalibrationScores, Candidate, Draw, EntmaxScore, Gamma, InvProbScore,
-    MarginScore, Masked, Penalty, RapsScore, SapsScore, ScoreSpec, TopKScore, Tuning,
+    Alpha, ApsScore, Calibration, Candidate, Choice, Draw, EntmaxScore, Gamma, InvProbScore, Lambda, Level,
+    MarginScore, Masked, Penalty, RapsScore, RowSet, SapsScore, ScoreSpec, SortedScores, Thresholds,
+    TopKScore, Tuning,
 };
-use conformax_io::{ClassNames, Model, Overwrite, Problem, RowSet, TuningRecord};
+use conformax_io::{ClassNames, Input, Model, Overwrite, Problem, TuningRecord};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -15,21 +16,22 @@ fn alpha(value: f64) -> Alpha {
 
 fn model() -> Model {
     let scores: Vec<f64> = (0..40).map(|row| f64::from(row / 2) / 7.0).chain([f64::INFINITY]).collect();
-    let scores = CalibrationScores::new(scores).unwrap();
+    let scores = SortedScores::new(scores).unwrap();
     let score = ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(1.3).unwrap() });
-    let calibration = Calibration::from_scores(score, scores, Masked::Never);
+    let calibration = Calibration::from_scores(score, 3, scores).unwrap().with_masked(Masked::Never);
     let names = ClassNames::new(vec!["cat".to_owned(), "\"dog\"|ä".to_owned(), "".to_owned()]).unwrap();
     let rows = RowSet::new((0..41_u64).map(|row| row.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect());
-    let mut model = Model::new(&calibration, &[alpha(0.1), alpha(0.05), alpha(0.001)], 3, Some(names), rows);
+    let mut model = Model::new(&calibration, &[alpha(0.1), alpha(0.05), alpha(0.001)], Some(names));
+    (model.calibrating_rows, model.input) = (rows, Input::Probabilities);
     let other = ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::SPARSEMAX });
     model.tuning = Some(TuningRecord {
         tuning: Tuning::Valid,
         alpha: alpha(0.1),
-        candidates: vec![
-            Candidate { score: other, threshold: f64::INFINITY, average_size: 3.0 },
-            Candidate { score, threshold: 0.1 + 0.2, average_size: 1.7 },
-        ],
-        chosen: 1,
+        choice: Choice::of(vec![
+            Candidate::new(other, f64::INFINITY, 3.0),
+            Candidate::new(score, 0.1 + 0.2, 1.7),
+        ])
+        .unwrap(),
         n: 2,
         rows: RowSet::new(vec![u64::MAX, 3]),
     });
@@ -37,7 +39,7 @@ fn model() -> Model {
 }
 
 fn every_score() -> Vec<ScoreSpec> {
-    let draws = [Draw::Zero, Draw::Seeded(0), Draw::Seeded(u64::MAX)];
+    let draws = [Draw::Conservative, Draw::Seeded(0), Draw::Seeded(u64::MAX)];
     let mut scores =
         vec![ScoreSpec::InvProb(InvProbScore), ScoreSpec::TopK(TopKScore), ScoreSpec::Margin(MarginScore)];
     for gamma in [1.0, 1.1, 1.5, 2.0, 16.0] {
@@ -45,9 +47,14 @@ fn every_score() -> Vec<ScoreSpec> {
     }
     for draw in draws {
         scores.push(ScoreSpec::Aps(ApsScore { draw }));
-        scores.push(ScoreSpec::Saps(SapsScore { lambda: 0.1 + 0.2, draw }));
+        scores.push(ScoreSpec::Saps(SapsScore { lambda: Lambda::new(0.1 + 0.2).unwrap(), draw }));
         for penalty in [Penalty::Randomized, Penalty::Fixed] {
-            scores.push(ScoreSpec::Raps(RapsScore { lambda: 1e-300, k_reg: u32::MAX, penalty, draw }));
+            scores.push(ScoreSpec::Raps(RapsScore {
+                lambda: Lambda::new(1e-300).unwrap(),
+                k_reg: u32::MAX,
+                penalty,
+                draw,
+            }));
         }
     }
     scores
@@ -66,7 +73,9 @@ fn a_model_survives_its_file() {
 #[test]
 fn every_score_survives_with_its_parameters() {
     for score in every_score() {
-        let model = Model { score, tuning: None, ..model() };
+        // A score that every one of them can give.
+        let scores = SortedScores::new(vec![1.0; 9]).unwrap();
+        let model = Model::new(&Calibration::from_scores(score, 3, scores).unwrap(), &[alpha(0.1)], None);
         assert_eq!(Model::from_json(&model.to_json().unwrap()).unwrap(), model, "{score}");
     }
 }
@@ -75,23 +84,26 @@ fn every_score_survives_with_its_parameters() {
 fn a_model_without_scores_knows_its_levels_alone() {
     let bare = Model { scores: None, ..model() };
     let bare = Model::from_json(&bare.to_json().unwrap()).unwrap();
-    assert_eq!(bare.at(alpha(0.1)).unwrap().level(), model().levels[0]);
+    assert_eq!(*bare.at(alpha(0.1)).unwrap().thresholds(), Thresholds::One(model().levels[0].threshold));
     let message = bare.level(alpha(0.2)).unwrap_err().to_string();
     assert!(message.contains("0.1, 0.05, 0.001") && message.contains("0.2"), "{message}");
     assert!(bare.calibration().is_none());
-    assert_eq!(model().level(alpha(0.2)).unwrap().rank, Some(34));
+    assert_eq!(model().level(alpha(0.2)).unwrap().level, Level::new(41, alpha(0.2)));
 }
 
 #[test]
 fn rows_that_calibrated_or_tuned_are_known() {
     let model = Model::from_json(&model().to_json().unwrap()).unwrap();
-    assert!(model.has_seen(0) && model.has_seen(u64::MAX) && model.has_seen(3));
-    assert!(!model.has_seen(4));
+    let seen = |row: u64| model.rows().iter().any(|rows| rows.contains(row));
+    assert!(seen(0) && seen(u64::MAX) && seen(3) && !seen(4));
 }
 
 /// One change to a sound file, and a word its error must have.
 fn refused(change: impl FnOnce(&mut Value), word: &str) {
     let mut file: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    // The first version has no checksum, so that what contradicts itself is seen for itself.
+    file["version"] = json!(1);
+    file.as_object_mut().unwrap().remove("checksum");
     change(&mut file);
     let message = Model::from_json(&file.to_string()).expect_err(word).to_string();
     assert!(message.contains(word), "{message} does not say {word}");
@@ -100,7 +112,8 @@ fn refused(change: impl FnOnce(&mut Value), word: &str) {
 #[test]
 fn other_files_and_versions_are_refused_by_name() {
     refused(|file| file["format"] = json!("onnx"), "onnx");
-    refused(|file| file["version"] = json!(2), "version is 2");
+    refused(|file| file["version"] = json!(3), "version is 3");
+    refused(|file| file["version"] = json!(2), "checksum is missing");
     refused(|file| file["arithmetic"] = json!(99), "arithmetic version 99");
     refused(|file| file["row_hash"] = json!("md5"), "md5");
     refused(|file| file["extra"] = json!(1), "extra");
@@ -128,7 +141,7 @@ fn what_contradicts_itself_is_refused() {
     refused(|file| file["calibrating_rows"] = json!("AAAA"), "calibrating_rows");
     refused(|file| file["tuning"]["chosen"] = json!(0), "smallest");
     refused(|file| file["tuning"]["chosen"] = json!(7), "smallest");
-    refused(|file| file["tuning"]["candidates"] = json!([]), "smallest");
+    refused(|file| file["tuning"]["candidates"] = json!([]), "at least one candidate");
     refused(|file| file["tuning"]["candidates"][1]["score"]["gamma"] = json!(1.4), "not the score");
     refused(|file| file["tuning"]["n"] = json!(1), "more rows");
 }
@@ -145,13 +158,49 @@ fn scores_out_of_order_are_refused() {
     }
 }
 
+/// White space is nobody's business; anything else is seen.
+#[test]
+fn a_file_that_was_edited_is_told_by_its_checksum() {
+    let text = model().to_json().unwrap();
+    let file: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(Model::from_json(&file.to_string()).unwrap(), model(), "the same contents on one line");
+    for (from, to) in
+        [("\"cat\"", "\"cow\""), ("\"never\"", "\"allowed\""), ("\"probabilities\"", "\"logits\"")]
+    {
+        assert!(text.contains(from));
+        let message = Model::from_json(&text.replace(from, to)).unwrap_err().to_string();
+        assert!(message.contains("checksum"), "{message}");
+    }
+}
+
+/// A file without scores must not be taken for another score's, nor with a threshold that no score is.
+#[test]
+fn thresholds_that_the_score_cannot_give_are_refused() {
+    let bare = |score: Value, threshold: Value| {
+        move |file: &mut Value| {
+            let object = file.as_object_mut().unwrap();
+            (object.remove("scores"), object.remove("tuning"));
+            file["score"] = score;
+            file["levels"] = json!([{ "alpha": 0.1, "rank": 38, "threshold": threshold }]);
+        }
+    };
+    let sparsemax = json!({ "name": "sparsemax", "gamma": 2.0 });
+    for threshold in [json!(-9.0), json!("-inf"), json!(-0.0)] {
+        refused(bare(sparsemax.clone(), threshold), "cannot give");
+    }
+    refused(bare(json!({ "name": "inv_prob" }), json!(1.5)), "inv_prob cannot give");
+    refused(bare(json!({ "name": "margin" }), json!(-1.5)), "margin cannot give");
+    refused(bare(json!({ "name": "top_k" }), json!(0.5)), "top_k cannot give");
+    refused(bare(json!({ "name": "saps", "lambda": 0.1, "draw": "zero" }), json!(0.5)), "U = 0");
+}
+
 #[test]
 fn scores_must_be_spelled_out() {
     refused(|file| file["score"]["name"] = json!("sharpmax"), "sharpmax");
     refused(|file| file["score"] = json!({ "name": "entmax" }), "lacks a parameter");
     refused(|file| file["score"] = json!({ "name": "lac" }), "lacks a parameter");
     refused(|file| file["score"] = json!({ "name": "aps" }), "lacks a parameter");
-    refused(|file| file["score"] = json!({ "name": "top_k", "draw": "zero" }), "one it does not take");
+    refused(|file| file["score"] = json!({ "name": "top_k", "draw": "zero" }), "takes no draw");
     refused(
         |file| {
             file["score"] = json!({ "name": "aps", "draw": { "seeded": { "scheme": "mt19937", "seed": 1 } } })
@@ -179,14 +228,14 @@ proptest! {
     /// Any double that can be a score comes back to the bit.
     #[test]
     fn numbers_keep_their_bits(bits in prop::collection::vec(0..f64::INFINITY.to_bits(), 1..50), level in 1u32..1000) {
-        let scores = CalibrationScores::new(bits.into_iter().map(f64::from_bits).collect()).unwrap();
-        let calibration = Calibration::from_scores(ScoreSpec::default(), scores.clone(), Masked::Allowed);
-        let model = Model::new(&calibration, &[alpha(f64::from(level) / 1001.0)], 10, None, RowSet::default());
+        let scores = SortedScores::new(bits.into_iter().map(f64::from_bits).collect()).unwrap();
+        let calibration = Calibration::from_scores(ScoreSpec::default(), 10, scores.clone()).unwrap();
+        let model = Model::new(&calibration, &[alpha(f64::from(level) / 1001.0)], None);
         let back = Model::from_json(&model.to_json().unwrap()).unwrap();
-        let bits = |scores: &CalibrationScores| scores.as_slice().iter().map(|s| s.to_bits()).collect::<Vec<_>>();
+        let bits = |scores: &SortedScores| scores.as_slice().iter().map(|s| s.to_bits()).collect::<Vec<_>>();
         prop_assert_eq!(bits(back.scores.as_ref().unwrap()), bits(&scores));
         prop_assert_eq!(back.levels[0].threshold.to_bits(), model.levels[0].threshold.to_bits());
-        prop_assert_eq!(back.levels[0].alpha, model.levels[0].alpha);
+        prop_assert_eq!(back.levels[0].level, model.levels[0].level);
     }
 }
 

@@ -36,11 +36,7 @@ fn bound(sentence: &str) -> String {
 
 /// How many splits the sentences' means are over.
 pub(crate) fn splits(view: &View<'_>) -> u64 {
-    if view.results.means.is_empty() {
-        view.results.provenance.splits
-    } else {
-        view.results.provenance.claim_splits
-    }
+    view.results.means.first().map_or(view.results.provenance.splits, |means| means.coverage.splits)
 }
 
 /// Which mean a sentence speaks of.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use conformax_study::{Claim, Verdict};
+use conformax_study::{Claim, Provenance, Verdict};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value, context};
@@ -60,6 +60,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         printed_levels => printed,
         claims => results.claims.iter().map(|claim| shown_claim(view, claim)).collect::<Vec<_>>(),
         claim_splits => results.provenance.claim_splits,
+        claim_notes => tables.claims.notes.clone(),
         provenance => provenance(view),
     }
 }
@@ -110,6 +111,7 @@ fn verdict_counts(claims: &[Claim]) -> Value {
         reproduced => count(Verdict::Reproduced),
         not_reproduced => count(Verdict::NotReproduced),
         undecided => count(Verdict::Undecided),
+        irrefutable => count(Verdict::Irrefutable),
     }
 }
 
@@ -175,8 +177,9 @@ fn numbers(view: &View<'_>) -> String {
         "metrics": keys,
         "numbers": numbers,
     });
-    // Inside a script element only the end tag could end it early.
-    all.to_string().replace("</", "<\\/")
+    // Inside a script element `</script` would end it early, and `<!--<script` would hide its true end. A JSON text has
+    // `<` in strings alone, where it may be written so that neither can occur.
+    all.to_string().replace('<', "\\u003c")
 }
 
 fn procedures(view: &View<'_>) -> Vec<Value> {
@@ -322,6 +325,15 @@ fn shown_claim(view: &View<'_>, claim: &Claim) -> Value {
     }
 }
 
+fn splits(provenance: &Provenance) -> String {
+    match (provenance.splits, provenance.claim_splits) {
+        (splits, 0) => splits.to_string(),
+        (splits, claims) => {
+            format!("{splits} in tables and figures, {} behind claims and findings", number::count(claims))
+        }
+    }
+}
+
 fn provenance(view: &View<'_>) -> Value {
     let p = &view.results.provenance;
     let facts = [
@@ -329,10 +341,7 @@ fn provenance(view: &View<'_>) -> Value {
         ("Arithmetic", format!("version {}", p.arithmetic_version)),
         ("Randomised scores", p.draw_scheme.clone()),
         ("Seed", format!("{} (split i uses seed + i)", p.seed)),
-        (
-            "Splits",
-            format!("{} in tables and figures, {} behind claims", p.splits, number::count(p.claim_splits)),
-        ),
+        ("Splits", splits(p)),
         ("Machine", format!("{}, {} threads", p.machine, p.threads)),
         ("Duration", format!("{:.1} s", p.duration_seconds)),
     ];

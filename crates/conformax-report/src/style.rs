@@ -5,6 +5,8 @@
 
 use std::f64::consts::{FRAC_PI_2, PI};
 
+use conformax_study::paper::PROCEDURES;
+
 use crate::svg::{coordinate, path};
 
 /// How one series looks.
@@ -46,18 +48,16 @@ const PALETTE: [(&str, &str, &str); 8] = [
     ("#7a7000", "#d8cf4a", "12 4"),
 ];
 
-/// The places of the paper's procedures; others take what is left.
-const KNOWN: [&str; 6] = ["InvProb", "RAPS", "log-margin", "1.5-entmax", "sparsemax", "opt-entmax"];
-
-/// One style per procedure, the same whichever of them a study has.
+/// One style per procedure, the same whichever of them a study has: the paper's have places of their own in the
+/// palette, others take what is left.
 pub(crate) fn of_procedures(names: &[String]) -> Vec<Style> {
     let mut spare = (0..).filter(|place| {
-        KNOWN.get(*place).is_none_or(|known| !names.iter().any(|name| name == known))
+        PROCEDURES.get(*place).is_none_or(|known| !names.iter().any(|name| name == known))
             || *place >= PALETTE.len()
     });
     names
         .iter()
-        .map(|name| match KNOWN.iter().position(|known| known == name) {
+        .map(|name| match PROCEDURES.iter().position(|known| known == name) {
             Some(place) => styled(name, place),
             None => styled(name, spare.next().unwrap_or(0)),
         })
@@ -66,7 +66,7 @@ pub(crate) fn of_procedures(names: &[String]) -> Vec<Style> {
 
 /// The style of a procedure of the paper, for figures that draw its activation.
 pub(crate) fn known(name: &str) -> Style {
-    styled(name, KNOWN.iter().position(|known| *known == name).unwrap_or(0))
+    styled(name, PROCEDURES.iter().position(|known| *known == name).unwrap_or(0))
 }
 
 fn styled(name: &str, place: usize) -> Style {

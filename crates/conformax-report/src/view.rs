@@ -43,7 +43,8 @@ impl<'a> View<'a> {
 
     /// Mean and spread over the cell's splits of what `metric` reads; `None` where no split has it.
     pub(crate) fn spread_of(&self, cell: Cell, metric: impl Fn(&Record) -> Option<f64>) -> Option<Spread> {
-        spread(self.records(cell).iter().filter_map(|record| metric(record)))
+        let values: Vec<f64> = self.records(cell).iter().filter_map(|record| metric(record)).collect();
+        Spread::of(&values)
     }
 
     pub(crate) fn benchmarks(&self) -> impl Iterator<Item = (usize, &'a BenchmarkSummary)> + use<'a> {
@@ -90,29 +91,4 @@ impl<'a> View<'a> {
 
 fn place<T>(items: &[T], is: impl Fn(&T) -> bool) -> usize {
     items.iter().position(is).expect("a record names a benchmark, procedure and level of its study")
-}
-
-/// Mean and sample standard deviation; `None` of nothing.
-pub(crate) fn spread(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
-    let values: Vec<f64> = values.into_iter().collect();
-    if values.is_empty() {
-        return None;
-    }
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
-    let deviation = if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 };
-    Some(Spread { mean, deviation, splits: values.len() as u64 })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spreads_by_one_less_than_the_splits() {
-        let spread = spread([1.0, 3.0]).unwrap();
-        assert_eq!((spread.mean, spread.splits), (2.0, 2));
-        assert!((spread.deviation - 2f64.sqrt()).abs() < 1e-15);
-    }
 }

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use conformax::{Logits, score_labels};
-use conformax_io::{Block, Data, DataFingerprint, LabelUse, Source, SourceOptions, Values, row_fingerprints};
+use conformax::{DataFingerprint, Logits, score_labels};
+use conformax_io::{Block, Data, LabelUse, Source, SourceOptions, Values};
 
 use crate::error::{Error, Result};
 use crate::study::BenchmarkEntry;
@@ -142,13 +142,6 @@ impl Benchmark {
         Ok(Found::Here(Box::new(benchmark)))
     }
 
-    /// A benchmark from data with labels, read whole; every row is checked.
-    pub fn from_source(name: &str, title: &str, mut source: Source) -> conformax_io::Result<Self> {
-        let (logits, labels) = read_whole(&mut source)?;
-        let first = Block::default();
-        Self::new(name, title, logits, labels).map_err(|error| source.error_in(&first, error))
-    }
-
     /// A benchmark that is inside the program; `None` for any other name.
     ///
     /// ```
@@ -171,10 +164,8 @@ impl Benchmark {
 
     /// A benchmark from arrays; every row is checked.
     pub fn new(name: &str, title: &str, logits: Block, labels: Vec<u32>) -> conformax::Result<Self> {
-        let mut rows = Vec::new();
-        row_fingerprints(&logits, &mut rows);
         let mut fingerprint = DataFingerprint::default();
-        fingerprint.extend(&rows);
+        fingerprint.extend(&logits.row_fingerprints());
         let dtype = logits.logits.dtype().to_string();
         let classes = logits.classes;
         let wide = match logits.logits {
@@ -220,7 +211,7 @@ impl Benchmark {
 /// finds what is wrong with any.
 fn correct<T: conformax::Logit>(logits: Logits<'_, T>, labels: &[u32]) -> conformax::Result<Vec<bool>> {
     let margin = conformax::EntmaxScore { gamma: conformax::Gamma::SOFTMAX };
-    Ok(score_labels(&margin, logits, labels)?.into_iter().map(|margin| margin == 0.0).collect())
+    Ok(score_labels(&margin, logits.labelled(labels)?)?.into_iter().map(|margin| margin == 0.0).collect())
 }
 
 /// An error with its causes, on one line.
@@ -231,10 +222,7 @@ fn chain(error: &dyn std::error::Error) -> String {
 
 fn read_files(data: &Data) -> conformax_io::Result<(Block, Vec<u32>)> {
     let options = SourceOptions { labels: LabelUse::Required, ..SourceOptions::default() };
-    read_whole(&mut Source::open(data, &options)?)
-}
-
-fn read_whole(source: &mut Source) -> conformax_io::Result<(Block, Vec<u32>)> {
+    let mut source = Source::open(data, &options)?;
     let (mut whole, mut block) = (Block::default(), Block::default());
     let mut labels = Vec::new();
     while source.read(&mut block)? {

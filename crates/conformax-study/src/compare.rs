@@ -7,6 +7,7 @@ use crate::benchmark::Benchmark;
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::results::{Means, Paired, Record, Verdict};
+use crate::spread::Chance;
 use crate::study::Study;
 
 /// One data set's procedures side by side.
@@ -38,7 +39,8 @@ pub struct ComparisonRow {
     pub means: Means,
     /// How much larger its sets are than those of the procedure with the smallest; `None` for that one.
     pub larger_than_smallest: Option<Paired>,
-    /// Whether its sets are smaller than any other's by more than 3 standard errors of the paired difference.
+    /// Whether on these rows its sets are smaller than any other's by more than 3 standard errors of the paired
+    /// difference.
     pub best: bool,
 }
 
@@ -54,9 +56,9 @@ pub fn comparison_study(alpha: Alpha, splits: usize, seed: u64) -> Study {
 pub fn compare(study: &Study, benchmark: Benchmark, progress: &dyn Progress) -> Result<Comparison> {
     let results = study.run_on(std::slice::from_ref(&benchmark), progress)?;
     let alpha = study.levels.first().map_or(0.0, |alpha| alpha.value());
-    let sizes = |procedure: &str| -> Vec<f64> {
+    let records = |procedure: &str| -> Vec<&Record> {
         let of = |record: &&Record| record.procedure == procedure && record.alpha == alpha;
-        results.records.iter().filter(of).map(|record| record.average_size).collect()
+        results.records.iter().filter(of).collect()
     };
     let means: Vec<&Means> = results.means.iter().filter(|means| means.alpha == alpha).collect();
     let smallest = means.iter().min_by(|a, b| a.average_size.mean.total_cmp(&b.average_size.mean));
@@ -64,9 +66,12 @@ pub fn compare(study: &Study, benchmark: Benchmark, progress: &dyn Progress) -> 
     let differences: Vec<Option<Paired>> = means
         .iter()
         .map(|means| {
-            let (own, least) = (sizes(&means.procedure), sizes(smallest));
-            let differences: Vec<f64> = own.iter().zip(&least).map(|(own, least)| own - least).collect();
-            (means.procedure != smallest).then(|| Paired::of(&differences)).flatten()
+            let (own, least) = (records(&means.procedure), records(smallest));
+            let pairs = own.iter().zip(&least);
+            let differences: Vec<f64> =
+                pairs.map(|(own, least)| own.average_size - least.average_size).collect();
+            let chance = Chance::of_rows(own.first()?);
+            (means.procedure != smallest).then(|| Paired::of(&differences, chance)).flatten()
         })
         .collect();
     let clear = differences.iter().flatten().all(|paired| paired.verdict() == Verdict::Reproduced);

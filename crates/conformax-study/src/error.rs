@@ -34,6 +34,9 @@ pub enum Error {
         /// What is wrong with it.
         message: String,
     },
+    /// [`Progress::stop`](crate::Progress::stop) said so.
+    #[error("stopped before the end")]
+    Stopped,
     /// The core refused.
     #[error(transparent)]
     Core(#[from] conformax::Error),

@@ -8,14 +8,13 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use conformax::{
-    Alpha, Draw, EntmaxScore, Gamma, Logit, Logits, Metrics, RankedSoftmax, Result, ScoreSpec, Strata, Tally,
-    score_labels, smallest,
+    Alpha, Candidate, Draw, EntmaxScore, Gamma, KnownScores, Labelled, Logit, Logits, Metrics, RankedRow,
+    RowSizes, ScoreSpec, SizeScratch, Strata, Tally, score_labels,
 };
 use rayon::prelude::*;
 
-use crate::known_scores::KnownScores;
+use crate::error::{Error, Result};
 use crate::procedure::{Choice, Procedure};
-use crate::row_sizes::{RankedRow, RowSizes, Scratch, with_sizes};
 use crate::splits::{Split, Thresholds, Truth};
 
 /// Rows that one task visits.
@@ -31,6 +30,8 @@ pub(crate) struct Plan<'a> {
     /// The γ whose sizes on test rows are wanted.
     pub(crate) sweep: &'a [Gamma],
     pub(crate) strata: &'a Strata,
+    /// Whether to give up, asked once a row.
+    pub(crate) stop: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// What came out of a procedure at one level of one split.
@@ -103,13 +104,12 @@ pub(crate) fn evaluate_benchmark<T: Logit>(
     let procedures = procedures_for(plan, logits.classes());
     let specs = scores_of(&procedures, plan.sweep);
     let started = Instant::now();
-    let rows = (0..logits.len()).into_par_iter();
-    let draw = draw_of(&specs);
-    let ranked = rows.map(|row| Ok(RankedSoftmax::new(logits.row(row)?, draw)));
-    let ranked: Vec<RankedSoftmax> = ranked.collect::<Result<_>>()?;
+    let (rows, draw) = (logits.labelled(labels)?, draw_of(&specs));
+    let ranked = (0..logits.len()).into_par_iter().map(|row| Ok(RankedRow::new(logits.row(row)?, draw)));
+    let ranked: Vec<RankedRow> = ranked.collect::<Result<_>>()?;
     report(Stage::Sorted, started.elapsed());
-    let scored = specs.par_iter().map(|spec| score_truth(spec, logits, labels, (&ranked, draw), plan));
-    let bench = Bench { logits, labels, plan, ranked: &ranked, draw, scored: scored.collect::<Result<_>>()? };
+    let scored = specs.par_iter().map(|spec| score_truth(spec, rows, &ranked, plan));
+    let bench = Bench { logits, labels, plan, ranked: &ranked, scored: scored.collect::<Result<_>>()? };
     let outcomes = procedures.iter().map(|procedure| bench.run(procedure, report));
     let outcomes = outcomes.collect::<Result<_>>()?;
     let started = Instant::now();
@@ -154,21 +154,17 @@ pub(crate) fn stages(plan: &Plan<'_>, classes: usize) -> usize {
 
 fn score_truth<T: Logit>(
     spec: &ScoreSpec,
-    logits: Logits<'_, T>,
-    labels: &[u32],
-    (ranked, draw): (&[RankedSoftmax], Draw),
+    rows: Labelled<'_, T>,
+    ranked: &[RankedRow],
     plan: &Plan<'_>,
 ) -> Result<Scored> {
     let truth = Truth::new(match spec {
-        ScoreSpec::Raps(score) if score.draw == draw => ranked
-            .par_iter()
-            .zip(labels)
-            .map(|(row, label)| {
-                let place = row.labels().iter().position(|other| other == label);
-                place.map_or(f64::INFINITY, |place| row.raps(score, place))
-            })
-            .collect(),
-        _ => score_labels(spec, logits, labels)?,
+        // Read off the ranking, which has sorted the row already.
+        ScoreSpec::Raps(_) => (0..rows.len())
+            .into_par_iter()
+            .map(|row| Ok(ranked[row].score(spec, rows.logits().row(row)?, rows.labels()[row])))
+            .collect::<Result<_>>()?,
+        _ => score_labels(spec, rows)?,
     });
     let thresholds = plan.splits.par_iter().map(|split| truth.thresholds(split, plan.alphas));
     let thresholds: Vec<Thresholds> = thresholds.collect::<Result<_>>()?;
@@ -184,9 +180,7 @@ struct Bench<'a, T> {
     logits: Logits<'a, T>,
     labels: &'a [u32],
     plan: &'a Plan<'a>,
-    ranked: &'a [RankedSoftmax],
-    /// The draw that the rankings were made with.
-    draw: Draw,
+    ranked: &'a [RankedRow],
     scored: Vec<Scored>,
 }
 
@@ -230,9 +224,11 @@ impl<T: Logit> Bench<'_, T> {
         let levels = self.plan.alphas.len();
         let choose = |way: usize, split: usize, level: usize| {
             // Every candidate is judged on the same rows, so the smallest total has the smallest mean.
-            let totals: Vec<f64> =
-                sizes.iter().map(|sizes| sizes[way][split * levels + level] as f64).collect();
-            let chosen = candidates[smallest(&totals).ok_or(conformax::Error::NoCandidates)?];
+            let judged = candidates.iter().zip(&sizes).map(|(place, sizes)| {
+                let threshold = self.scored[*place].thresholds[split].judging[level];
+                Candidate::new(*place, threshold, sizes[way][split * levels + level] as f64)
+            });
+            let chosen = *conformax::Choice::of(judged.collect())?.score();
             Ok((chosen, self.scored[chosen].thresholds[split].calibrating[level]))
         };
         let picks = |way: usize| {
@@ -282,7 +278,7 @@ impl<T: Logit> Bench<'_, T> {
         let scored = &self.scored[place];
         let chunks = (0..self.logits.len().div_ceil(CHUNK)).into_par_iter();
         let folded = chunks.map(|chunk| {
-            let (mut state, mut scratch) = (zero(), Scratch::default());
+            let (mut state, mut scratch) = (zero(), SizeScratch::default());
             for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
                 self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes))?;
             }
@@ -295,17 +291,15 @@ impl<T: Logit> Bench<'_, T> {
         &self,
         scored: &Scored,
         row: usize,
-        scratch: &mut Scratch,
+        scratch: &mut SizeScratch,
         ask: impl FnOnce(&mut RowSizes<'_>),
     ) -> Result<()> {
+        if (self.plan.stop)() {
+            return Err(Error::Stopped);
+        }
         let mut known = scored.known[row].lock().unwrap_or_else(PoisonError::into_inner);
-        let ranked = RankedRow {
-            row: self.logits.row(row)?,
-            ranked: &self.ranked[row],
-            draw: self.draw,
-            known: &mut known,
-        };
-        with_sizes(&scored.spec, ranked, scored.cutoff, scratch, ask);
+        let of = self.logits.row(row)?;
+        self.ranked[row].with_sizes(&scored.spec, of, &mut known, scored.cutoff, scratch, ask);
         Ok(())
     }
 
@@ -335,7 +329,7 @@ impl<T: Logit> Bench<'_, T> {
         let width = picks.len() * levels;
         let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
         rows.try_for_each(|(chunk, sizes)| {
-            let mut scratch = Scratch::default();
+            let mut scratch = SizeScratch::default();
             for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
                 self.visit(scored, row, &mut scratch, |sizes| {
                     for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {

@@ -20,12 +20,10 @@ mod compare;
 mod csv;
 mod error;
 mod evaluation;
-mod known_scores;
 pub mod paper;
 mod procedure;
 mod progress;
 mod results;
-mod row_sizes;
 mod run;
 mod splits;
 mod spread;
@@ -42,5 +40,5 @@ pub use results::{
     Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
 };
 pub use run::RunOptions;
-pub use spread::CLEAR;
+pub use spread::{CLEAR, Chance, FEWEST_SPLITS};
 pub use study::{BenchmarkEntry, PAPER, Study};

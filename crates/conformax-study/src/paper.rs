@@ -3,8 +3,22 @@
 //! They are not like for like: the classifiers are others (accuracies 0.838, 0.860, 0.805 and 0.744), its
 //! ImageNet has 50,000 rows where ours has 5,000, and its strata leave out empty sets and come from one split.
 
-/// Printed names in the order of the strata tables' columns.
-pub const PROCEDURES: [&str; 6] = ["InvProb", "RAPS", "log-margin", "1.5-entmax", "sparsemax", "opt-entmax"];
+/// `1 − softmax` of the label.
+pub const INV_PROB: &str = "InvProb";
+/// RAPS, tuned.
+pub const RAPS: &str = "RAPS";
+/// γ = 1.
+pub const LOG_MARGIN: &str = "log-margin";
+/// γ = 1.5.
+pub const ENTMAX: &str = "1.5-entmax";
+/// γ = 2.
+pub const SPARSEMAX: &str = "sparsemax";
+/// γ tuned.
+pub const OPT_ENTMAX: &str = "opt-entmax";
+
+/// Printed names in the order of the strata tables' columns. `studies/paper.toml` calls its procedures so; claims,
+/// styles and the command find them by these names.
+pub const PROCEDURES: [&str; 6] = [INV_PROB, RAPS, LOG_MARGIN, ENTMAX, SPARSEMAX, OPT_ENTMAX];
 
 /// Coverage averaged over five splits (Table 1).
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,6 @@
 //! `Procedure`: a score under the name it is printed by, or several of which each split chooses one.
 
-use conformax::{Draw, RapsScore, ScoreSpec};
+use conformax::{Draw, ScoreSpec};
 
 /// A conformal procedure of a study.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,11 +27,7 @@ impl Procedure {
         let choice = match &self.choice {
             Choice::Fixed(score) => Choice::Fixed(*score),
             Choice::Tuned(candidates) => {
-                let possible = |score: &&ScoreSpec| match score {
-                    ScoreSpec::Raps(RapsScore { k_reg, .. }) => (*k_reg as usize) < classes,
-                    _ => true,
-                };
-                Choice::Tuned(candidates.iter().filter(possible).copied().collect())
+                Choice::Tuned(candidates.iter().filter(|score| score.fits(classes)).copied().collect())
             }
         };
         Self { name: self.name.clone(), choice }
@@ -43,14 +39,7 @@ impl Procedure {
             Choice::Fixed(score) => std::slice::from_mut(score),
             Choice::Tuned(candidates) => candidates,
         };
-        for score in scores {
-            match score {
-                ScoreSpec::Aps(score) => score.draw = draw,
-                ScoreSpec::Raps(score) => score.draw = draw,
-                ScoreSpec::Saps(score) => score.draw = draw,
-                _ => {}
-            }
-        }
+        scores.iter_mut().for_each(|score| *score = score.with_draw(draw));
     }
 
     /// The scores it may use.

@@ -1,4 +1,4 @@
-//! `Progress`: how a study tells that it is moving, without printing anything itself.
+//! `Progress`: how a study tells that it is moving, without printing anything itself, and is told to stop.
 
 use std::time::Duration;
 
@@ -14,6 +14,12 @@ pub trait Progress: Sync {
     /// A stage of a benchmark ended and took so long.
     fn end(&self, benchmark: &str, stage: &Stage, took: Duration) {
         let _ = (benchmark, stage, took);
+    }
+
+    /// Whether nobody wants the results any more. It is asked row by row, and the run then ends with
+    /// [`Error::Stopped`](crate::Error::Stopped).
+    fn stop(&self) -> bool {
+        false
     }
 }
 

@@ -176,7 +176,7 @@ pub struct Means {
     pub covgap: Spread,
 }
 
-/// Where coverage on the test rows must lie with a given probability, whatever the model and the data.
+/// Where coverage on the test rows lies with a given probability, whatever the model and the data, where no scores tie.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct CoverageBand {
     /// Name of the benchmark.
@@ -195,7 +195,7 @@ pub struct CoverageBand {
     pub mean: f64,
     /// Lower end.
     pub low: f64,
-    /// Upper end; scores that tie (an accurate model and the entmax family) may exceed it.
+    /// Upper end; where scores tie (an accurate model and the entmax family) coverage may exceed it.
     pub high: f64,
 }
 
@@ -204,7 +204,7 @@ pub struct CoverageBand {
 pub struct Paired {
     /// Mean over splits of first minus second.
     pub mean: f64,
-    /// Standard error of that mean.
+    /// Standard error of that mean, which counts how much the splits share ([`crate::Chance`]).
     pub standard_error: f64,
     /// Splits.
     pub splits: u64,
@@ -288,7 +288,7 @@ pub struct Evidence {
     pub verdict: Verdict,
 }
 
-/// What 3 standard errors say.
+/// What 3 standard errors say, on the rows of the study.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
@@ -299,6 +299,8 @@ pub enum Verdict {
     /// Neither is clear at 3 standard errors.
     #[default]
     Undecided,
+    /// As the paper says, by a rule that no numbers could have spoken against: it counts for nothing.
+    Irrefutable,
 }
 
 /// What made the numbers: enough to make them again.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use conformax::{CoverageLaw, Logits, ScoreSpec};
+use conformax::{CoverageLaw, Logits, Parameters};
 use rayon::prelude::*;
 
 use crate::benchmark::{Benchmark, Found, Wide, advice};
@@ -16,6 +16,7 @@ use crate::results::{
     SplitSummary, Spread, Stratum, TuningComparison,
 };
 use crate::splits::Split;
+use crate::spread::Chance;
 use crate::study::Study;
 
 /// Probability of the band that the coverage law gives.
@@ -104,7 +105,7 @@ impl Study {
                 let seed = self.seed.wrapping_add(number);
                 Split::new(benchmark.rows(), self.calibration, self.tuning, seed)
             })
-            .collect::<conformax::Result<_>>()?;
+            .collect::<Result<_>>()?;
         let plan = Plan {
             procedures: &self.procedures,
             alphas: &self.levels,
@@ -112,6 +113,7 @@ impl Study {
             sweep: &self.sweep,
             sweep_splits: self.splits,
             strata: &self.strata,
+            stop: &|| progress.stop(),
         };
         progress.begin(&benchmark.name, stages(&plan, benchmark.classes));
         let report = |stage: Stage, took: Duration| progress.end(&benchmark.name, &stage, took);
@@ -250,16 +252,13 @@ struct Findings {
 /// The part of a record that an outcome knows.
 fn record(outcome: &Outcome, classes: u64) -> Record {
     let Outcome { score, threshold, metrics } = outcome;
-    let raps = match score {
-        ScoreSpec::Raps(raps) => Some(raps),
-        _ => None,
-    };
+    let Parameters { gamma, lambda, k_reg, .. } = score.parameters();
     Record {
         n_test: metrics.n,
         threshold: *threshold,
-        gamma: score.gamma().map(|gamma| gamma.value()),
-        lambda: raps.map(|raps| raps.lambda),
-        k_reg: raps.map(|raps| u64::from(raps.k_reg)),
+        gamma: gamma.map(|gamma| gamma.value()),
+        lambda: lambda.map(|lambda| lambda.value()),
+        k_reg: k_reg.map(u64::from),
         coverage: metrics.coverage,
         average_size: metrics.average_size,
         singleton_ratio: metrics.singleton_ratio,
@@ -304,8 +303,8 @@ fn tuning_comparison(valid: &[Record], paper: &[Record]) -> Option<TuningCompari
     let first = paper.first()?;
     let coverage = |records: &[Record]| records.iter().map(|record| record.coverage).collect::<Vec<f64>>();
     let size = |records: &[Record]| records.iter().map(|record| record.average_size).collect::<Vec<f64>>();
-    let difference = |paper: Vec<f64>, valid: Vec<f64>| {
-        Paired::of(&paper.iter().zip(&valid).map(|(paper, valid)| paper - valid).collect::<Vec<_>>())
+    let difference = |paper: Vec<f64>, valid: Vec<f64>, chance: Chance| {
+        Paired::of(&paper.iter().zip(&valid).map(|(paper, valid)| paper - valid).collect::<Vec<_>>(), chance)
     };
     let alpha = conformax::Alpha::new(first.alpha).ok()?;
     Some(TuningComparison {
@@ -315,10 +314,10 @@ fn tuning_comparison(valid: &[Record], paper: &[Record]) -> Option<TuningCompari
         promised: CoverageLaw::at_level(first.n_cal, alpha).mean(),
         valid_coverage: Spread::of(&coverage(valid))?,
         paper_coverage: Spread::of(&coverage(paper))?,
-        coverage_difference: difference(coverage(paper), coverage(valid))?,
+        coverage_difference: difference(coverage(paper), coverage(valid), Chance::OfSplits)?,
         valid_size: Spread::of(&size(valid))?,
         paper_size: Spread::of(&size(paper))?,
-        size_difference: difference(size(paper), size(valid))?,
+        size_difference: difference(size(paper), size(valid), Chance::of_rows(first))?,
     })
 }
 

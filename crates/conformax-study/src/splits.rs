@@ -1,6 +1,8 @@
 //! `Split`: which rows calibrate, tune and test, and what the thresholds of a split are.
 
-use conformax::{Alpha, CalibrationScores, Result, TuningSplit, judging_threshold, split};
+use conformax::{Alpha, SortedScores, TuningSplit, split};
+
+use crate::error::Result;
 
 /// One random division of a benchmark's rows.
 pub(crate) struct Split {
@@ -95,11 +97,9 @@ impl Truth {
         let calibration = self.of_rows(split.calibration.len(), |row| split.parts[row] != Part::Test)?;
         let calibrating = self.of_rows(split.n_calibrating(), |row| split.parts[row] == Part::Calibrating)?;
         let tuning = self.of_rows(split.tuning.len(), |row| split.parts[row] == Part::Tuning)?;
-        let levels =
-            |scores: &CalibrationScores| alphas.iter().map(|alpha| scores.level(*alpha).threshold).collect();
-        let judging = |scores: &CalibrationScores| {
-            alphas.iter().map(|alpha| judging_threshold(scores, *alpha)).collect()
-        };
+        let levels = |scores: &SortedScores| alphas.iter().map(|alpha| scores.threshold(*alpha)).collect();
+        let judging =
+            |scores: &SortedScores| alphas.iter().map(|alpha| scores.judging_threshold(*alpha)).collect();
         Ok(Thresholds {
             calibration: levels(&calibration),
             calibrating: levels(&calibrating),
@@ -108,7 +108,7 @@ impl Truth {
         })
     }
 
-    fn of_rows(&self, count: usize, wanted: impl Fn(usize) -> bool) -> Result<CalibrationScores> {
+    fn of_rows(&self, count: usize, wanted: impl Fn(usize) -> bool) -> Result<SortedScores> {
         // Which rows are wanted is random, so a branch would be mispredicted half the time.
         let mut picked = vec![0.0; count + 1];
         let mut next = 0;
@@ -117,6 +117,6 @@ impl Truth {
             next += usize::from(wanted(*row as usize));
         }
         picked.truncate(count);
-        CalibrationScores::new(picked)
+        Ok(SortedScores::new(picked)?)
     }
 }

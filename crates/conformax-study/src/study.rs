@@ -4,13 +4,20 @@
 
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Draw, Gamma, Parameters, Penalty, ScoreSpec, Strata};
+use conformax::{Alpha, Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec, Strata};
 use serde::Deserialize;
 use toml::Spanned;
 
 use crate::benchmark::{BUILT_IN, BenchmarkFiles};
 use crate::error::{Error, Place, Result};
 use crate::procedure::{Choice, Procedure};
+
+/// Splits of a study that does not say how many: as many as `compare` takes.
+const SPLITS: usize = 20;
+/// Share of rows for calibration, as the paper has it.
+const CALIBRATION: f64 = 0.4;
+/// Share of those for tuning, as the paper has it.
+const TUNING: f64 = 0.4;
 
 /// The paper's protocol, the default study.
 pub const PAPER: &str = include_str!("../studies/paper.toml");
@@ -24,8 +31,8 @@ pub struct Study {
     pub seed: u64,
     /// Random splits behind each record.
     pub splits: usize,
-    /// Random splits behind claims, means and the comparison of tunings; the first of them are those above.
-    /// 0 judges no claims.
+    /// Random splits behind the paper's claims; the first of them are those above, and means and the comparison of
+    /// tunings are over all. 0 in every study but the paper's.
     pub claim_splits: usize,
     /// Share of rows for calibration, the rest tests.
     pub calibration: f64,
@@ -59,25 +66,25 @@ pub struct BenchmarkEntry {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Written {
-    name: String,
+    name: Option<String>,
     #[serde(default)]
     seed: u64,
-    splits: Spanned<usize>,
+    splits: Option<Spanned<usize>>,
     claim_splits: Option<Spanned<usize>>,
-    calibration: Spanned<f64>,
+    calibration: Option<Spanned<f64>>,
     tuning: Option<Spanned<f64>>,
-    levels: Spanned<Vec<Spanned<f64>>>,
+    levels: Option<Spanned<Vec<Spanned<f64>>>>,
     strata: Option<Spanned<Vec<u64>>>,
     #[serde(default)]
     sweep: Vec<Spanned<f64>>,
     benchmarks: Vec<WrittenBenchmark>,
-    procedures: Vec<WrittenProcedure>,
+    procedures: Option<Vec<WrittenProcedure>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WrittenBenchmark {
-    name: Spanned<String>,
+    name: Option<Spanned<String>>,
     title: Option<String>,
     path: Option<Spanned<PathBuf>>,
     logits: Option<Spanned<PathBuf>>,
@@ -139,7 +146,23 @@ impl Study {
         let written: Written = toml::from_str(text).map_err(|error| {
             at(error.span().map_or(0, |span| span.start)).fault(error.message().to_owned())
         })?;
-        Reader { at: &at, folder }.study(written)
+        let claims = written.claim_splits.as_ref().map_or(0, |splits| splits.span().start);
+        let name =
+            Path::new(file).file_stem().map_or("study".into(), |stem| stem.to_string_lossy().into_owned());
+        let study = Reader { at: &at, folder }.study(written, name)?;
+        if study.claim_splits > 0 && text != PAPER && !study.has_the_papers_parts() {
+            return Err(at(claims).fault(
+                "claim_splits is for the paper's claims, which are about its six procedures on the benchmarks that \
+                 ship: leave it out, splits is enough",
+            ));
+        }
+        Ok(study)
+    }
+
+    /// Whether the paper's claims are about what this study runs.
+    fn has_the_papers_parts(&self) -> bool {
+        let built_in = self.benchmarks.iter().all(|benchmark| benchmark.files.is_none());
+        built_in && self.procedures == Self::seeded_paper(self.seed).procedures
     }
 }
 
@@ -154,22 +177,11 @@ impl Reader<'_> {
         (self.at)(of.span().start).fault(message.to_string())
     }
 
-    fn study(&self, written: Written) -> Result<Study> {
-        let splits = self.positive(&written.splits, "splits")?;
+    fn study(&self, written: Written, name: String) -> Result<Study> {
+        let splits = written.splits.as_ref().map_or(Ok(SPLITS), |splits| self.positive(splits, "splits"))?;
         let claim_splits = written.claim_splits.as_ref().map_or(0, |splits| *splits.get_ref());
         if let Some(claims) = written.claim_splits.as_ref().filter(|_| (1..splits).contains(&claim_splits)) {
             return Err(self.fault(claims, format!("claim_splits must be 0 or at least splits = {splits}")));
-        }
-        if written.levels.get_ref().is_empty() {
-            return Err(self.fault(&written.levels, "there must be a level"));
-        }
-        let mut levels = Vec::new();
-        for alpha in written.levels.get_ref() {
-            let level = Alpha::new(*alpha.get_ref()).map_err(|error| self.fault(alpha, error))?;
-            if levels.contains(&level) {
-                return Err(self.fault(alpha, format!("the level {level} is there twice")));
-            }
-            levels.push(level);
         }
         let sweep = written
             .sweep
@@ -183,20 +195,46 @@ impl Reader<'_> {
             seed: written.seed,
             splits,
             claim_splits,
-            calibration: self.share(&written.calibration, "calibration")?,
-            tuning: written.tuning.as_ref().map_or(Ok(0.4), |tuning| self.share(tuning, "tuning"))?,
-            levels,
+            calibration: self.share(written.calibration.as_ref(), "calibration")?.unwrap_or(CALIBRATION),
+            tuning: self.share(written.tuning.as_ref(), "tuning")?.unwrap_or(TUNING),
+            levels: match &written.levels {
+                Some(levels) => self.levels(levels)?,
+                None => Study::paper().levels,
+            },
             strata,
             sweep: sweep.collect::<Result<_>>()?,
-            benchmarks: self.unique(&written.benchmarks, "benchmark", |b| &b.name, |b| self.benchmark(b))?,
-            procedures: self.unique(
-                &written.procedures,
-                "procedure",
-                |p| &p.name,
-                |p| self.procedure(p, Draw::Seeded(written.seed)),
+            benchmarks: self.unique(
+                &written.benchmarks,
+                "benchmark",
+                |b| self.benchmark_name(b),
+                |b, name| self.benchmark(b, name),
             )?,
-            name: written.name,
+            procedures: match &written.procedures {
+                Some(procedures) => self.unique(
+                    procedures,
+                    "procedure",
+                    |p| Ok(p.name.clone()),
+                    |p, _| self.procedure(p, Draw::Seeded(written.seed)),
+                )?,
+                None => Study::seeded_paper(written.seed).procedures,
+            },
+            name: written.name.unwrap_or(name),
         })
+    }
+
+    fn levels(&self, written: &Spanned<Vec<Spanned<f64>>>) -> Result<Vec<Alpha>> {
+        if written.get_ref().is_empty() {
+            return Err(self.fault(written, "there must be a level"));
+        }
+        let mut levels = Vec::new();
+        for alpha in written.get_ref() {
+            let level = Alpha::new(*alpha.get_ref()).map_err(|error| self.fault(alpha, error))?;
+            if levels.contains(&level) {
+                return Err(self.fault(alpha, format!("the level {level} is there twice")));
+            }
+            levels.push(level);
+        }
+        Ok(levels)
     }
 
     fn positive(&self, count: &Spanned<usize>, name: &str) -> Result<usize> {
@@ -206,33 +244,46 @@ impl Reader<'_> {
         }
     }
 
-    fn share(&self, share: &Spanned<f64>, name: &str) -> Result<f64> {
+    fn share(&self, share: Option<&Spanned<f64>>, name: &str) -> Result<Option<f64>> {
+        let Some(share) = share else { return Ok(None) };
         let inside = *share.get_ref() > 0.0 && *share.get_ref() < 1.0;
         let fault = || format!("{name} must lie strictly between 0 and 1, got {}", share.get_ref());
-        if inside { Ok(*share.get_ref()) } else { Err(self.fault(share, fault())) }
+        if inside { Ok(Some(*share.get_ref())) } else { Err(self.fault(share, fault())) }
     }
 
     fn unique<W, T>(
         &self,
         written: &[W],
         what: &str,
-        name: impl Fn(&W) -> &Spanned<String>,
-        read: impl Fn(&W) -> Result<T>,
+        name: impl Fn(&W) -> Result<Spanned<String>>,
+        read: impl Fn(&W, &Spanned<String>) -> Result<T>,
     ) -> Result<Vec<T>> {
         if written.is_empty() {
             return Err((self.at)(0).fault(format!("there must be a {what}")));
         }
-        for (place, entry) in written.iter().enumerate() {
-            let entry = name(entry);
-            if written[..place].iter().any(|earlier| name(earlier).get_ref() == entry.get_ref()) {
-                return Err(self.fault(entry, format!("the {what} {:?} is there twice", entry.get_ref())));
+        let names = written.iter().map(name).collect::<Result<Vec<_>>>()?;
+        for (place, name) in names.iter().enumerate() {
+            if names[..place].iter().any(|earlier| earlier.get_ref() == name.get_ref()) {
+                return Err(self.fault(name, format!("the {what} {:?} is there twice", name.get_ref())));
             }
         }
-        written.iter().map(read).collect()
+        written.iter().zip(&names).map(|(entry, name)| read(entry, name)).collect()
     }
 
-    fn benchmark(&self, written: &WrittenBenchmark) -> Result<BenchmarkEntry> {
-        let name = written.name.get_ref();
+    /// The name that is written, or that of its file without an ending.
+    fn benchmark_name(&self, written: &WrittenBenchmark) -> Result<Spanned<String>> {
+        if let Some(name) = &written.name {
+            return Ok(name.clone());
+        }
+        let Some(file) = written.path.as_ref().or(written.logits.as_ref()) else {
+            return Err((self.at)(0).fault("a benchmark needs a name, a path, or logits and labels"));
+        };
+        let stem = file.get_ref().file_stem().unwrap_or(file.get_ref().as_os_str());
+        Ok(Spanned::new(file.span(), stem.to_string_lossy().into_owned()))
+    }
+
+    fn benchmark(&self, written: &WrittenBenchmark, spanned: &Spanned<String>) -> Result<BenchmarkEntry> {
+        let name = spanned.get_ref();
         let built_in = BUILT_IN.iter().find(|known| known.name == name);
         let existing = |path: &Spanned<PathBuf>| {
             let full = self.folder.join(path.get_ref());
@@ -251,9 +302,9 @@ impl Reader<'_> {
                     "{name:?} is not built in: give its path, or logits and labels (built in: {})",
                     known.join(", ")
                 );
-                return Err(self.fault(&written.name, message));
+                return Err(self.fault(spanned, message));
             }
-            _ => return Err(self.fault(&written.name, "give either path, or both logits and labels")),
+            _ => return Err(self.fault(spanned, "give either path, or both logits and labels")),
         };
         let title = written.title.clone();
         let title = title.or(built_in.map(|known| known.title.to_owned())).unwrap_or_else(|| name.clone());
@@ -261,7 +312,7 @@ impl Reader<'_> {
             .into_iter()
             .flatten()
             .next()
-            .map_or(written.name.span(), Spanned::span);
+            .map_or(spanned.span(), Spanned::span);
         Ok(BenchmarkEntry { name: name.clone(), title, files, place: Some((self.at)(place.start)) })
     }
 
@@ -273,16 +324,21 @@ impl Reader<'_> {
                 Err(self.fault(penalty, format!("penalty is \"randomized\" or \"fixed\", got {other:?}")))
             }
         });
-        let fixed = Parameters {
-            gamma: written.gamma,
-            lambda: written.lambda,
-            k_reg: written.k_reg,
-            penalty: penalty.transpose()?,
-            draw: Some(if written.randomized == Some(false) { Draw::Zero } else { draw }),
-        };
-        let score = |parameters: Parameters, blame: usize| {
-            ScoreSpec::named(written.score.get_ref(), parameters)
-                .map_err(|error| (self.at)(blame).fault(error.to_string()))
+        let penalty = penalty.transpose()?;
+        let fixed = Numbers { gamma: written.gamma, lambda: written.lambda, k_reg: written.k_reg };
+        let score = |numbers: Numbers, blame: usize| {
+            let made = || {
+                let parameters = Parameters {
+                    gamma: numbers.gamma.map(Gamma::new).transpose()?,
+                    lambda: numbers.lambda.map(Lambda::new).transpose()?,
+                    k_reg: numbers.k_reg,
+                    penalty,
+                    draw: (written.randomized == Some(false)).then_some(Draw::Conservative),
+                };
+                let spec = ScoreSpec::named(written.score.get_ref(), parameters)?;
+                Ok(if parameters.draw.is_some() { spec } else { spec.with_draw(draw) })
+            };
+            made().map_err(|error: conformax::Error| (self.at)(blame).fault(error.to_string()))
         };
         let choice = match &written.tune {
             None => Choice::Fixed(score(fixed, written.score.span().start)?),
@@ -294,7 +350,7 @@ impl Reader<'_> {
                     return Err(self.fault(grid, most));
                 }
                 let candidates = candidates(fixed, grid.get_ref()).into_iter();
-                let candidates = candidates.map(|parameters| score(parameters, grid.span().start));
+                let candidates = candidates.map(|numbers| score(numbers, grid.span().start));
                 let candidates = candidates.collect::<Result<Vec<_>>>()?;
                 if candidates.is_empty() {
                     return Err(self.fault(grid, "there must be a candidate"));
@@ -319,8 +375,16 @@ impl Grid {
     }
 }
 
+/// The numbers of a procedure as they were written.
+#[derive(Clone, Copy)]
+struct Numbers {
+    gamma: Option<f64>,
+    lambda: Option<f64>,
+    k_reg: Option<u32>,
+}
+
 /// Every combination of the grid, the last parameter fastest.
-fn candidates(fixed: Parameters, grid: &Grid) -> Vec<Parameters> {
+fn candidates(fixed: Numbers, grid: &Grid) -> Vec<Numbers> {
     fn axis<T: Copy>(values: &Option<Vec<T>>, fixed: Option<T>) -> Vec<Option<T>> {
         values.as_ref().map_or(vec![fixed], |values| values.iter().copied().map(Some).collect())
     }
@@ -328,7 +392,7 @@ fn candidates(fixed: Parameters, grid: &Grid) -> Vec<Parameters> {
     for gamma in axis(&grid.gamma, fixed.gamma) {
         for lambda in axis(&grid.lambda, fixed.lambda) {
             for k_reg in axis(&grid.k_reg, fixed.k_reg) {
-                all.push(Parameters { gamma, lambda, k_reg, ..fixed });
+                all.push(Numbers { gamma, lambda, k_reg });
             }
         }
     }

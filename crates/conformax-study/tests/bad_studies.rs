@@ -12,6 +12,11 @@ fn changed(from: &str, to: &str) -> String {
     PAPER.replacen(from, to, 1)
 }
 
+/// The same with a benchmark of one's own, about which the paper claims nothing.
+fn own(entry: &str) -> String {
+    changed("name = \"newsgroups\"", entry).replace("claim_splits = 100\n", "")
+}
+
 fn fault(text: &str, folder: &Path) -> (usize, String, String) {
     let result = Study::parse(text, "my.toml", folder)
         .and_then(|study| study.run(&RunOptions::default(), &()).map(|_| ()));
@@ -85,7 +90,7 @@ fn refuses_rows_that_are_not_numbers_before_any_work() {
     let labels: Vec<u8> = [0u16, 1].iter().flat_map(|label| label.to_le_bytes()).collect();
     std::fs::write(folder.path().join("mine-logits.npy"), npy("<f4", "(2, 2)", &logits)).unwrap();
     std::fs::write(folder.path().join("mine-labels.npy"), npy("<u2", "(2,)", &labels)).unwrap();
-    let text = changed("name = \"newsgroups\"", "name = \"mine\"\npath = \".\"");
+    let text = own("name = \"mine\"\npath = \".\"");
     let (line, _, message) = fault(&text, folder.path());
     assert_eq!(line, line_of(&text, "path = \".\""));
     assert!(message.contains("row 1") && message.contains("class 0"), "{message}");
@@ -98,8 +103,46 @@ fn refuses_labels_outside_the_classes() {
     let labels: Vec<u8> = [0u16, 7].iter().flat_map(|label| label.to_le_bytes()).collect();
     std::fs::write(folder.path().join("l.npy"), npy("<f4", "(2, 2)", &logits)).unwrap();
     std::fs::write(folder.path().join("y.npy"), npy("<u2", "(2,)", &labels)).unwrap();
-    let text = changed("name = \"newsgroups\"", "name = \"mine\"\nlogits = \"l.npy\"\nlabels = \"y.npy\"");
+    let text = own("name = \"mine\"\nlogits = \"l.npy\"\nlabels = \"y.npy\"");
     let (line, _, message) = fault(&text, folder.path());
     assert_eq!(line, line_of(&text, "logits = \"l.npy\""));
     assert!(message.contains('7'), "{message}");
+}
+
+#[test]
+fn refuses_to_judge_the_papers_claims_on_anything_else() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine.npz"), "").unwrap();
+    for text in [
+        changed("name = \"newsgroups\"", "name = \"mine\"\npath = \"mine.npz\""),
+        changed("name = \"newsgroups\"", "name = \"newsgroups\"\npath = \"mine.npz\""),
+        changed("gamma = 1.5", "gamma = 1.6"),
+    ] {
+        let (line, _, message) = fault(&text, folder.path());
+        assert_eq!(line, line_of(&text, "claim_splits = "));
+        assert!(message.contains("leave it out"), "{message}");
+    }
+    assert!(Study::parse(&changed("seed = 0", "seed = 7"), "my.toml", folder.path()).is_ok());
+}
+
+#[test]
+fn needs_nothing_but_the_data() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("mine.npz"), "").unwrap();
+    let text = "[[benchmarks]]\npath = \"mine.npz\"\n";
+    let study = Study::parse(text, "folder/own.toml", folder.path()).unwrap();
+    let paper = Study::paper();
+    assert_eq!((study.name.as_str(), study.benchmarks[0].name.as_str()), ("own", "mine"));
+    assert_eq!((study.seed, study.splits, study.claim_splits), (0, 20, 0));
+    assert_eq!((study.calibration, study.tuning), (paper.calibration, paper.tuning));
+    assert_eq!((study.levels, study.procedures), (paper.levels, paper.procedures));
+    assert!(study.sweep.is_empty());
+    let (_, _, message) = fault("[[benchmarks]]\ntitle = \"?\"\n", folder.path());
+    assert!(message.contains("needs a name, a path, or logits and labels"), "{message}");
+}
+
+#[test]
+fn the_papers_procedures_are_called_as_everywhere_else() {
+    let names: Vec<String> = Study::paper().procedures.into_iter().map(|procedure| procedure.name).collect();
+    assert_eq!(names, conformax_study::paper::PROCEDURES);
 }

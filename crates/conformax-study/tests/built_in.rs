@@ -2,8 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use conformax::Alpha;
-use conformax_study::{Results, RunOptions, Study, Verdict, compare, comparison_study, results_csv};
+use conformax_study::paper::{INV_PROB, SPARSEMAX};
+use conformax_study::{
+    Benchmark, Comparison, Error, Progress, Results, RunOptions, Study, Verdict, compare, comparison_study,
+    results_csv,
+};
 
 /// The paper's study cut down to what a debug build runs in seconds.
 fn short() -> Study {
@@ -11,8 +17,29 @@ fn short() -> Study {
     study.benchmarks.retain(|benchmark| benchmark.name == "newsgroups");
     study.levels = [0.01, 0.1].map(|alpha| Alpha::new(alpha).unwrap()).to_vec();
     study.sweep.truncate(2);
-    (study.splits, study.claim_splits) = (2, 4);
+    (study.splits, study.claim_splits) = (2, 5);
     study
+}
+
+/// Wants a run to end once it has been asked so many times.
+struct Until(AtomicUsize, usize);
+
+impl Progress for Until {
+    fn stop(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) >= self.1
+    }
+}
+
+#[test]
+fn ends_within_a_row_of_being_told_to_stop() {
+    let threads = rayon::current_num_threads();
+    for rows in [0, 1_000] {
+        let until = Until(AtomicUsize::new(0), rows);
+        let error = short().run(&RunOptions::default(), &until).unwrap_err();
+        assert!(matches!(error, Error::Stopped), "{error}");
+        let asked = until.0.into_inner();
+        assert!(asked > rows && asked <= rows + threads, "asked {asked} times");
+    }
 }
 
 fn run(study: &Study) -> Results {
@@ -69,21 +96,47 @@ fn results_survive_json_and_claims_are_judged() {
     assert_eq!(by_id("log-margin-imagenet").verdict, Verdict::Undecided, "ImageNet did not run");
     assert!(by_id("log-margin-imagenet").evidence.is_empty());
     assert_eq!(by_id("coverage-close").evidence.len(), 6 * 2);
-    assert!(results.claims.iter().flat_map(|claim| &claim.evidence).all(|e| e.difference.splits <= 4));
+    assert!(results.claims.iter().flat_map(|claim| &claim.evidence).all(|e| e.difference.splits <= 5));
+}
+
+fn newsgroups() -> Benchmark {
+    Benchmark::built_in("newsgroups").unwrap()
+}
+
+/// Two procedures whose sets differ in size at α = 0.01, over so many splits.
+fn two(splits: usize) -> Comparison {
+    let mut study = comparison_study(Alpha::new(0.01).unwrap(), splits, 0);
+    study.procedures.retain(|procedure| [INV_PROB, SPARSEMAX].contains(&procedure.name.as_str()));
+    compare(&study, newsgroups(), &()).unwrap()
 }
 
 #[test]
-fn compare_marks_the_best_only_where_its_lead_is_clear() {
+fn compare_marks_the_best_where_its_lead_is_clear() {
+    let clear = two(20);
+    let [inv_prob, sparsemax] = &clear.procedures[..] else { panic!("{clear:?}") };
+    assert!(inv_prob.best && !sparsemax.best);
+    assert_eq!(inv_prob.larger_than_smallest, None);
+    let larger = sparsemax.larger_than_smallest.unwrap();
+    assert!(larger.splits == 20 && larger.mean > 3.0 * larger.standard_error, "{larger:?}");
+    assert!(two(4).procedures.iter().all(|row| !row.best), "four splits decide nothing");
+}
+
+#[test]
+fn compare_marks_none_where_two_are_close() {
     let study = comparison_study(Alpha::new(0.1).unwrap(), 5, 0);
-    let benchmark = conformax_study::Benchmark::built_in("newsgroups").unwrap();
-    let comparison = compare(&study, benchmark, &()).unwrap();
-    assert_eq!((comparison.rows, comparison.procedures.len()), (3_769, 6));
-    let best: Vec<_> = comparison.procedures.iter().filter(|row| row.best).collect();
-    assert!(best.len() <= 1);
-    for row in &comparison.procedures {
-        if let Some(larger) = row.larger_than_smallest {
-            assert!(larger.mean >= 0.0 && larger.splits == 5);
-            assert!(best.is_empty() || larger.mean > 3.0 * larger.standard_error);
-        }
-    }
+    let close = compare(&study, newsgroups(), &()).unwrap();
+    assert_eq!((close.rows, close.procedures.len()), (3_769, 6));
+    assert!(close.procedures.iter().all(|row| !row.best), "{close:?}");
+    let smallest = close.procedures.iter().filter(|row| row.larger_than_smallest.is_none());
+    assert_eq!(smallest.count(), 1);
+    let larger = || close.procedures.iter().filter_map(|row| row.larger_than_smallest);
+    assert!(larger().all(|larger| larger.mean >= 0.0));
+    assert!(larger().any(|larger| larger.mean <= 3.0 * larger.standard_error));
+}
+
+#[test]
+fn compare_is_no_surer_with_many_splits_than_the_rows_allow() {
+    let error = |splits| two(splits).procedures[1].larger_than_smallest.unwrap().standard_error;
+    // Sixteen times the splits would make a naive standard error four times smaller.
+    assert!(error(320) > 0.7 * error(20), "{} {}", error(320), error(20));
 }

@@ -5,8 +5,8 @@
 use std::path::Path;
 
 use conformax::{
-    Alpha, CalibratingRows, Logits, Masked, Metrics, ScoreSpec, Strata, Tuning, TuningRows, TuningSplit,
-    calibrate, evaluate, split, tune,
+    Alpha, Logits, Masked, Metrics, ScoreSpec, Strata, TuneOn, Tuning, TuningSplit, calibrate, evaluate,
+    split, tune,
 };
 use conformax_io::{Block, Values};
 use conformax_study::{Benchmark, Choice, Procedure, Record, Results, Study};
@@ -132,15 +132,23 @@ fn plain(
             };
             let (tuning, tuning_labels) = rows(&inner.tuning);
             let (calibrating, calibrating_labels) = rows(&inner.calibrating);
-            let tuning = TuningRows::new(Logits::new(&tuning, CLASSES).unwrap(), &tuning_labels).unwrap();
-            let logits = Logits::new(&calibrating, CLASSES).unwrap();
-            let calibrating = CalibratingRows::new(logits, &calibrating_labels).unwrap();
-            tune(&grid, tuning, calibrating, alpha, way, Masked::Allowed).unwrap().calibration.at(alpha)
+            let tuned = tune(TuneOn {
+                grid: &grid,
+                tuning: Logits::new(&tuning, CLASSES).unwrap().labelled(&tuning_labels).unwrap(),
+                calibrating: Logits::new(&calibrating, CLASSES)
+                    .unwrap()
+                    .labelled(&calibrating_labels)
+                    .unwrap(),
+                alpha,
+                method: way,
+                masked: Masked::Allowed,
+            });
+            tuned.unwrap().calibration.at(alpha).0
         }
     };
     let sets = model.predict(test).unwrap();
     let metrics = evaluate(&sets, &test_labels, alpha, &Strata::paper()).unwrap();
-    (*model.score(), model.level().threshold, metrics)
+    (*model.score(), model.thresholds().as_slice()[0], metrics)
 }
 
 fn assert_equal(record: &Record, (score, threshold, metrics): &(ScoreSpec, f64, Metrics)) {
@@ -148,7 +156,7 @@ fn assert_equal(record: &Record, (score, threshold, metrics): &(ScoreSpec, f64, 
     assert_eq!(record.threshold, *threshold, "{place}");
     assert_eq!(record.gamma, score.gamma().map(|gamma| gamma.value()), "{place}");
     let raps = match score {
-        ScoreSpec::Raps(raps) => Some((raps.lambda, u64::from(raps.k_reg))),
+        ScoreSpec::Raps(raps) => Some((raps.lambda.value(), u64::from(raps.k_reg))),
         _ => None,
     };
     assert_eq!(record.lambda.zip(record.k_reg), raps, "{place}");

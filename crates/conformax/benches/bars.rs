@@ -9,8 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use conformax::{
-    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score,
-    score_labels,
+    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, RapsScore, Score, score_labels,
 };
 
 #[path = "common/mod.rs"]
@@ -41,8 +40,8 @@ fn line(name: &str, bar: &str, measured: f64, bytes: f64, seconds: f64, note: &s
 /// Score and sets of one procedure against the max pass.
 fn procedure<S: Score + Clone>(data: &Tiled, score: S, name: &str, score_bar: Option<&str>, set_bar: &str) {
     let logits = Logits::new(&data.logits, data.classes).unwrap();
-    let model = Calibration::new(score.clone(), logits, &data.labels, Masked::Allowed).unwrap();
-    let model = model.at(Alpha::new(0.1).unwrap());
+    let model = Calibration::of(score.clone(), logits.labelled(&data.labels).unwrap()).unwrap();
+    let model = model.at(Alpha::new(0.1).unwrap()).0;
     let size = model.predict(logits).unwrap().labels().len() as f64 / logits.len() as f64;
     let [max, scores, sets] = pool(1).install(|| {
         best(
@@ -52,7 +51,7 @@ fn procedure<S: Score + Clone>(data: &Tiled, score: S, name: &str, score_bar: Op
                     black_box(row_maxima(&data.logits, data.classes));
                 },
                 &mut || {
-                    black_box(score_labels(&score, logits, &data.labels).unwrap());
+                    black_box(score_labels(&score, logits.labelled(&data.labels).unwrap()).unwrap());
                 },
                 &mut || {
                     black_box(model.predict(logits).unwrap());
@@ -61,7 +60,7 @@ fn procedure<S: Score + Clone>(data: &Tiled, score: S, name: &str, score_bar: Op
         )
     });
     let bytes = size_of_val(&data.logits[..]) as f64;
-    let note = format!("threshold {:.4}, mean size {size:.2}", model.level().threshold);
+    let note = format!("threshold {:.4}, mean size {size:.2}", model.thresholds().as_slice()[0]);
     if let Some(bar) = score_bar {
         line(&format!("score {name}"), bar, scores / max, bytes, scores, "");
     }
@@ -71,8 +70,10 @@ fn procedure<S: Score + Clone>(data: &Tiled, score: S, name: &str, score_bar: Op
 /// Speed-up of two threads over one, beside that of the max pass.
 fn two_threads<S: Score + Clone>(data: &Tiled, score: S, name: &str, bar: impl Fn(f64) -> String) {
     let logits = Logits::new(&data.logits, data.classes).unwrap();
-    let model =
-        Calibration::new(score, logits, &data.labels, Masked::Allowed).unwrap().at(Alpha::new(0.1).unwrap());
+    let model = Calibration::of(score, logits.labelled(&data.labels).unwrap())
+        .unwrap()
+        .at(Alpha::new(0.1).unwrap())
+        .0;
     let (one, two) = (pool(1), pool(2));
     let [max_one, max_two, sets_one, sets_two] = best(
         7,
@@ -121,7 +122,7 @@ fn main() {
         procedure(&data, entmax(gamma), &format!("gamma {gamma}"), Some("<= 2.5"), "<= 4");
     }
     procedure(&data, InvProbScore, "inv_prob", None, "<= 10");
-    let raps = RapsScore { lambda: 0.01, k_reg: 5, draw: Draw::Seeded(0), ..RapsScore::default() };
+    let raps = RapsScore { draw: Draw::Seeded(0), ..RapsScore::default() };
     procedure(&data, raps, "raps", None, "<= 16");
     two_threads(&data, entmax(1.5), "gamma 1.5", |pass| format!(">= {:.2}", 0.9 * pass));
     two_threads(&data, InvProbScore, "inv_prob", |_| ">= 1.7".into());
@@ -142,8 +143,8 @@ fn main() {
     );
     let adversarial = data.with_random_labels();
     let logits = Logits::new(&adversarial.logits, adversarial.classes).unwrap();
-    let model = Calibration::new(entmax(2.0), logits, &adversarial.labels, Masked::Allowed).unwrap();
-    let model = model.at(Alpha::new(0.01).unwrap());
+    let model = Calibration::of(entmax(2.0), logits.labelled(&adversarial.labels).unwrap()).unwrap();
+    let model = model.at(Alpha::new(0.01).unwrap()).0;
     let few = logits.rows(0..2_000);
     let [max, scores, sets] = pool(1).install(|| {
         best(
@@ -153,7 +154,10 @@ fn main() {
                     black_box(row_maxima(few.as_slice(), adversarial.classes));
                 },
                 &mut || {
-                    black_box(score_labels(&entmax(2.0), few, &adversarial.labels[..few.len()]).unwrap());
+                    black_box(
+                        score_labels(&entmax(2.0), few.labelled(&adversarial.labels[..few.len()]).unwrap())
+                            .unwrap(),
+                    );
                 },
                 &mut || {
                     black_box(model.predict(few).unwrap());

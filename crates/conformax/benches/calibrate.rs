@@ -1,9 +1,7 @@
 //! scores → calibration, and sets → metrics: what is left once the logits have been read.
 #![allow(missing_docs, clippy::unwrap_used)]
 
-use conformax::{
-    Alpha, Calibration, CalibrationScores, EntmaxScore, Logits, Masked, Strata, evaluate, score_labels,
-};
+use conformax::{Alpha, Calibration, EntmaxScore, Logits, SortedScores, Strata, evaluate, score_labels};
 use divan::{Bencher, black_box};
 
 #[path = "common/mod.rs"]
@@ -18,10 +16,10 @@ fn main() {
 fn thresholds_at_ten_levels(bencher: Bencher) {
     let data = Tiled::imagenet(50_000);
     let logits = Logits::new(&data.logits, data.classes).unwrap();
-    let scores = score_labels(&EntmaxScore::default(), logits, &data.labels).unwrap();
+    let scores = score_labels(&EntmaxScore::default(), logits.labelled(&data.labels).unwrap()).unwrap();
     bencher.bench_local(|| {
-        let sorted = CalibrationScores::new(black_box(scores.clone())).unwrap();
-        (1..=10).map(|i| sorted.level(Alpha::new(f64::from(i) / 100.0).unwrap()).threshold).sum::<f64>()
+        let sorted = SortedScores::new(black_box(scores.clone())).unwrap();
+        (1..=10).map(|i| sorted.threshold(Alpha::new(f64::from(i) / 100.0).unwrap())).sum::<f64>()
     });
 }
 
@@ -29,7 +27,7 @@ fn thresholds_at_ten_levels(bencher: Bencher) {
 fn p_values_of_64_rows(bencher: Bencher) {
     let data = Tiled::imagenet(5_000);
     let logits = Logits::new(&data.logits, data.classes).unwrap();
-    let model = Calibration::new(EntmaxScore::default(), logits, &data.labels, Masked::Allowed).unwrap();
+    let model = Calibration::of(EntmaxScore::default(), logits.labelled(&data.labels).unwrap()).unwrap();
     bencher.bench_local(|| black_box(&model).p_values(logits.rows(0..64)).unwrap());
 }
 
@@ -37,8 +35,8 @@ fn p_values_of_64_rows(bencher: Bencher) {
 fn metrics(bencher: Bencher) {
     let data = Tiled::imagenet(50_000);
     let logits = Logits::new(&data.logits, data.classes).unwrap();
-    let model = Calibration::new(EntmaxScore::default(), logits, &data.labels, Masked::Allowed).unwrap();
+    let model = Calibration::of(EntmaxScore::default(), logits.labelled(&data.labels).unwrap()).unwrap();
     let alpha = Alpha::new(0.1).unwrap();
-    let sets = model.at(alpha).predict(logits).unwrap();
+    let sets = model.at(alpha).0.predict(logits).unwrap();
     bencher.bench_local(|| evaluate(black_box(&sets), &data.labels, alpha, &Strata::default()).unwrap());
 }

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use conformax::{
-    Alpha, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score, score_labels,
+    Alpha, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, RapsScore, Score, score_labels,
 };
 
 #[path = "common/mod.rs"]
@@ -16,13 +16,13 @@ fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
     let logits = Logits::new(&data.logits, data.classes).unwrap().rows(0..rows);
     match what {
         "score" => {
-            black_box(score_labels(&score, logits, &data.labels[..rows]).unwrap());
+            black_box(score_labels(&score, logits.labelled(&data.labels[..rows]).unwrap()).unwrap());
         }
         "sets" | "narrow" => {
             // The threshold comes from all rows, so that it costs the same for any `rows`.
             let all = Logits::new(&data.logits, data.classes).unwrap();
-            let model = Calibration::new(score, all, &data.labels, Masked::Allowed).unwrap();
-            black_box(model.at(Alpha::new(0.1).unwrap()).predict(logits).unwrap());
+            let model = Calibration::of(score, all.labelled(&data.labels).unwrap()).unwrap();
+            black_box(model.at(Alpha::new(0.1).unwrap()).0.predict(logits).unwrap());
         }
         _ => println!("wanted score, sets or narrow"),
     }

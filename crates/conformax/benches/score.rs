@@ -17,7 +17,7 @@ fn scores<S: Score>(bencher: Bencher, classes: usize, score: S) {
     let logits = Logits::new(&data.logits, classes).unwrap();
     bencher
         .counter(divan::counter::BytesCount::of_slice(&data.logits))
-        .bench_local(|| score_labels(black_box(&score), logits, &data.labels).unwrap());
+        .bench_local(|| score_labels(black_box(&score), logits.labelled(&data.labels).unwrap()).unwrap());
 }
 
 #[divan::bench(args = CLASSES)]

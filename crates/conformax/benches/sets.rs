@@ -3,8 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used)]
 
 use conformax::{
-    Alpha, Calibrated, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Masked, RapsScore, Score,
-    predict_each,
+    Alpha, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Score, predict_each,
 };
 use divan::{Bencher, black_box};
 
@@ -16,9 +15,9 @@ fn main() {
     divan::main();
 }
 
-fn model<S: Score + Clone>(data: &Tiled, score: S, alpha: f64) -> Calibrated<S> {
+fn model<S: Score + Clone>(data: &Tiled, score: S, alpha: f64) -> Predictor<S> {
     let logits = Logits::new(&data.logits, data.classes).unwrap();
-    Calibration::new(score, logits, &data.labels, Masked::Allowed).unwrap().at(Alpha::new(alpha).unwrap())
+    Calibration::of(score, logits.labelled(&data.labels).unwrap()).unwrap().at(Alpha::new(alpha).unwrap()).0
 }
 
 fn sets<S: Score + Clone>(bencher: Bencher, classes: usize, score: S) {
@@ -46,7 +45,7 @@ fn entmax15_plain(bencher: Bencher, classes: usize) {
     let rows = Logits::new(&data.logits, classes).unwrap().rows(0..data.labels.len().min(64));
     bencher.bench_local(|| {
         let in_set = |row: usize, label: u32| {
-            model.score().score(rows.row(row).unwrap(), label) <= model.level().threshold
+            model.score().score(rows.row(row).unwrap(), label) <= model.thresholds().as_slice()[0]
         };
         (0..rows.len())
             .map(|row| (0..classes as u32).filter(|label| in_set(row, *label)).count())

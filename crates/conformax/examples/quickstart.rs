@@ -11,13 +11,14 @@ fn main() -> conformax::Result<()> {
     let test_labels = [1, 1];
 
     let score = EntmaxScore { gamma: Gamma::new(1.5)? };
-    let model = calibrate(score, Logits::new(&cal, classes)?, &cal_labels, Alpha::new(0.2)?)?;
+    let alpha = Alpha::new(0.2)?;
+    let model = calibrate(score, Logits::new(&cal, classes)?, &cal_labels, alpha)?;
     let (sets, probabilities) = model.predict_probabilities(Logits::new(&test, classes)?)?;
     for set in sets.iter() {
         println!("{set:?}");
     }
     println!("{probabilities:?}");
-    let metrics = evaluate(&sets, &test_labels, model.level().alpha, &Strata::default())?;
+    let metrics = evaluate(&sets, &test_labels, alpha, &Strata::default())?;
     println!("coverage {}, average size {}", metrics.coverage, metrics.average_size);
     Ok(())
 }

@@ -1,235 +1,50 @@
-//! Scores and a level become a threshold: the r-th smallest calibration score, `r = ⌈(n + 1)(1 − α)⌉`.
+//! `Calibrator`: labelled rows in any blocks become `Calibration`, the evidence; a level makes a `Predictor` of it.
 //!
-//! The same sorted scores give p-values: `p(y) = (#{i : s_i ≥ s} + 1)/(n + 1)`, and `y` is in the set at level α
-//! exactly when `p(y) > α`, a comparison of integers.
+//! The threshold is the r-th smallest calibration score, `r = ⌈(n + 1)(1 − α)⌉`, of all rows or of a group's own.
 
-use crate::predict::{Calibrated, Masked};
-use crate::rows::{check_labels, map_chunks, visit_rows};
-use crate::{Alpha, CoverageLaw, Error, Logit, Logits, Result, Row, Score};
-
-/// `⌈(n + 1)(1 − α)⌉` in exact arithmetic, or `None` where that exceeds `n` and the threshold is infinite.
-///
-/// ```
-/// use conformax::{Alpha, conformal_rank};
-/// assert_eq!(conformal_rank(149, Alpha::new(0.18)?), Some(123)); // 150 × 0.82; floating point says 124
-/// assert_eq!(conformal_rank(8, Alpha::new(0.1)?), None);
-/// # Ok::<(), conformax::Error>(())
-/// ```
-pub fn conformal_rank(n: u64, alpha: Alpha) -> Option<u64> {
-    let places = u128::from(n) + 1;
-    let rank = places - alpha.floor_of(places);
-    u64::try_from(rank).ok().filter(|rank| *rank <= n)
-}
-
-/// A level with what calibration made of it.
-///
-/// ```
-/// use conformax::{Alpha, CalibrationScores};
-/// let level = CalibrationScores::new(vec![3.0, 1.0, 2.0])?.level(Alpha::new(0.25)?);
-/// assert_eq!((level.rank, level.threshold, level.n), (Some(3), 3.0, 3));
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize))]
-pub struct Level {
-    /// Miscoverage level.
-    pub alpha: Alpha,
-    /// Calibration rows.
-    pub n: u64,
-    /// Rank of the threshold among the calibration scores; `None` where there are too few rows for `alpha`.
-    pub rank: Option<u64>,
-    /// Largest score that is in a set; +∞ where there are too few rows, which makes sets full.
-    pub threshold: f64,
-}
-
-impl Level {
-    /// The rows that would have been enough, where there are too few.
-    ///
-    /// ```
-    /// # use conformax::{Alpha, CalibrationScores};
-    /// let scores = CalibrationScores::new(vec![3.0, 1.0, 2.0])?;
-    /// assert_eq!(scores.level(Alpha::new(0.1)?).rows_wanted(), Some(9));
-    /// assert_eq!(scores.level(Alpha::new(0.25)?).rows_wanted(), None);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn rows_wanted(&self) -> Option<u64> {
-        self.rank.is_none().then(|| self.alpha.rows_needed())
-    }
-
-    /// The law that realised coverage follows.
-    ///
-    /// ```
-    /// # use conformax::{Alpha, CalibrationScores};
-    /// let level = CalibrationScores::new(vec![3.0, 1.0, 2.0])?.level(Alpha::new(0.25)?);
-    /// assert_eq!(level.law().mean(), 0.75);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn law(&self) -> CoverageLaw {
-        CoverageLaw::new(self.n, self.rank).expect("a level's rank lies within its rows")
-    }
-}
-
-/// Calibration scores in ascending order; the source of thresholds and p-values.
-///
-/// ```
-/// use conformax::{Alpha, CalibrationScores};
-/// let scores = CalibrationScores::new(vec![0.5, 0.1, 0.9, 0.3])?;
-/// assert_eq!(scores.as_slice(), [0.1, 0.3, 0.5, 0.9]);
-/// assert_eq!(scores.level(Alpha::new(0.4)?).threshold, 0.5);
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct CalibrationScores(Vec<f64>);
-
-impl CalibrationScores {
-    /// Sorts the scores of the calibration rows.
-    ///
-    /// ```
-    /// # use conformax::{CalibrationScores, Error};
-    /// assert_eq!(CalibrationScores::new(vec![]).unwrap_err(), Error::NoCalibrationRows);
-    /// ```
-    pub fn new(mut scores: Vec<f64>) -> Result<Self> {
-        if scores.is_empty() {
-            return Err(Error::NoCalibrationRows);
-        }
-        if let Some(row) = scores.iter().position(|score| score.is_nan()) {
-            return Err(Error::ScoreIsNan { row: row as u64 });
-        }
-        scores.sort_unstable_by(f64::total_cmp);
-        Ok(Self(scores))
-    }
-
-    /// Number of calibration rows.
-    ///
-    /// ```
-    /// # use conformax::CalibrationScores;
-    /// assert_eq!(CalibrationScores::new(vec![2.0, 1.0])?.n(), 2);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn n(&self) -> u64 {
-        self.0.len() as u64
-    }
-
-    /// The scores, ascending.
-    ///
-    /// ```
-    /// # use conformax::CalibrationScores;
-    /// assert_eq!(CalibrationScores::new(vec![2.0, 1.0])?.as_slice(), [1.0, 2.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn as_slice(&self) -> &[f64] {
-        &self.0
-    }
-
-    /// The threshold at a level. Any number of levels may be asked of the same scores.
-    ///
-    /// ```
-    /// # use conformax::{Alpha, CalibrationScores};
-    /// let scores = CalibrationScores::new((1..=99).map(f64::from).collect())?;
-    /// assert_eq!(scores.level(Alpha::new(0.1)?).threshold, 90.0);
-    /// assert_eq!(scores.level(Alpha::new(0.005)?).threshold, f64::INFINITY);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn level(&self, alpha: Alpha) -> Level {
-        let rank = conformal_rank(self.n(), alpha);
-        let threshold = rank.map_or(f64::INFINITY, |rank| self.0[rank as usize - 1]);
-        Level { alpha, n: self.n(), rank, threshold }
-    }
-
-    /// The p-value of a score.
-    ///
-    /// ```
-    /// # use conformax::CalibrationScores;
-    /// let scores = CalibrationScores::new(vec![1.0, 2.0, 2.0])?;
-    /// assert_eq!(scores.p_value(2.0).value(), 0.75);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn p_value(&self, score: f64) -> PValue {
-        let below = self.0.partition_point(|calibration| *calibration < score);
-        PValue { at_least: self.n() - below as u64, n: self.n() }
-    }
-
-    /// `(#{s_i > s} + v·(#{s_i = s} + 1))/(n + 1)`: exactly uniform for a fresh row if `v` is.
-    ///
-    /// ```
-    /// # use conformax::CalibrationScores;
-    /// let scores = CalibrationScores::new(vec![1.0, 2.0, 2.0])?;
-    /// assert_eq!(scores.smoothed_p_value(2.0, 0.5), 0.375);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn smoothed_p_value(&self, score: f64, v: f64) -> f64 {
-        let below = self.0.partition_point(|calibration| *calibration < score);
-        let not_above = self.0.partition_point(|calibration| *calibration <= score);
-        let (ties, above) = (not_above - below, self.0.len() - not_above);
-        (above as f64 + v * (ties as f64 + 1.0)) / (self.n() as f64 + 1.0)
-    }
-}
-
-/// `(at_least + 1)/(n + 1)`, kept as integers: the smallest α at which the label leaves the set.
-///
-/// ```
-/// use conformax::{Alpha, PValue};
-/// let p = PValue { at_least: 4, n: 49 };
-/// assert_eq!(p.value(), 0.1);
-/// assert!(!p.in_set(Alpha::new(0.1)?)); // p > α fails at equality
-/// assert!(p.in_set(Alpha::new(0.09999)?));
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PValue {
-    /// Calibration scores at least as large.
-    pub at_least: u64,
-    /// Calibration rows.
-    pub n: u64,
-}
-
-impl PValue {
-    /// The nearest `f64`.
-    ///
-    /// ```
-    /// # use conformax::PValue;
-    /// assert_eq!(PValue { at_least: 0, n: 9 }.value(), 0.1);
-    /// ```
-    pub fn value(self) -> f64 {
-        (self.at_least as f64 + 1.0) / (self.n as f64 + 1.0)
-    }
-
-    /// Whether `p > α`, exactly: whether the label is in the set at level α.
-    ///
-    /// ```
-    /// # use conformax::{Alpha, PValue};
-    /// assert!(PValue { at_least: 9, n: 9 }.in_set(Alpha::new(0.999)?));
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn in_set(self, alpha: Alpha) -> bool {
-        // count + 1 > (n + 1)·α for integers count: count ≥ ⌊(n + 1)·α⌋.
-        u128::from(self.at_least) >= alpha.floor_of(u128::from(self.n) + 1)
-    }
-}
+use crate::fingerprint::{RowSample, RowSet, hash_rows};
+use crate::level::{Level, Promise};
+use crate::rows::{map_chunks, visit_rows};
+use crate::score::paths::{Paths, Question, ask};
+use crate::{
+    Alpha, Error, Labelled, Logit, Logits, Masked, PValue, Predictor, Result, Row, Score, SortedScores,
+    Taxonomy, Thresholds,
+};
 
 /// Scores the true label of every row.
 ///
 /// ```
 /// use conformax::{EntmaxScore, Logits, score_labels};
 /// let logits = Logits::new(&[1.0_f32, 3.0, 2.0, 0.0], 2)?;
-/// assert_eq!(score_labels(&EntmaxScore::default(), logits, &[0, 0])?, [2.0, 0.0]);
+/// assert_eq!(score_labels(&EntmaxScore::default(), logits.labelled(&[0, 0])?)?, [2.0, 0.0]);
 /// # Ok::<(), conformax::Error>(())
 /// ```
-pub fn score_labels<S: Score, T: Logit>(
-    score: &S,
-    logits: Logits<'_, T>,
-    labels: &[u32],
-) -> Result<Vec<f64>> {
-    check_labels(logits, labels)?;
-    let chunks = map_chunks(logits, |first, chunk| {
-        let mut scores = Vec::with_capacity(chunk.len());
-        visit_rows(first, chunk, |index, row| {
-            scores.push(score.score(row, labels[first + index]));
+pub fn score_labels<S: Score, T: Logit>(score: &S, rows: Labelled<'_, T>) -> Result<Vec<f64>> {
+    let chunks = map_chunks(rows.logits(), |first, chunk| {
+        let labels = &rows.labels()[first..first + chunk.len()];
+        ask(score, LabelScores { first, chunk, labels })
+    })?;
+    Ok(chunks.concat())
+}
+
+struct LabelScores<'a, T> {
+    first: usize,
+    chunk: Logits<'a, T>,
+    labels: &'a [u32],
+}
+
+impl<T: Logit> Question for LabelScores<'_, T> {
+    type Answer = Result<Vec<f64>>;
+
+    #[inline]
+    fn put<P: Paths>(self, score: &P) -> Self::Answer {
+        let mut scores = Vec::with_capacity(self.chunk.len());
+        visit_rows(self.first, self.chunk, |index, row| {
+            scores.push(score.score(row, self.labels[index]));
             Ok(())
         })?;
         Ok(scores)
-    })?;
-    Ok(chunks.concat())
+    }
 }
 
 /// Scores every label of every row, row after row: `len × classes` numbers.
@@ -241,175 +56,361 @@ pub fn score_labels<S: Score, T: Logit>(
 /// # Ok::<(), conformax::Error>(())
 /// ```
 pub fn score_all_labels<S: Score, T: Logit>(score: &S, logits: Logits<'_, T>) -> Result<Vec<f64>> {
-    let chunks = map_chunks(logits, |first, chunk| {
-        let classes = chunk.classes();
-        let mut scores = vec![0.0; chunk.as_slice().len()];
-        visit_rows(first, chunk, |index, row| {
+    let chunks = map_chunks(logits, |first, chunk| ask(score, AllScores { first, chunk }))?;
+    Ok(chunks.concat())
+}
+
+struct AllScores<'a, T> {
+    first: usize,
+    chunk: Logits<'a, T>,
+}
+
+impl<T: Logit> Question for AllScores<'_, T> {
+    type Answer = Result<Vec<f64>>;
+
+    fn put<P: Paths>(self, score: &P) -> Self::Answer {
+        let classes = self.chunk.classes();
+        let mut scores = vec![0.0; self.chunk.as_slice().len()];
+        visit_rows(self.first, self.chunk, |index, row| {
             score.score_all(row, &mut scores[index * classes..][..classes]);
             Ok(())
         })?;
         Ok(scores)
-    })?;
-    Ok(chunks.concat())
+    }
 }
 
-/// A score with the calibration scores it gave: any level, any p-value.
+/// Whether an accumulator keeps the fingerprints of its rows, by which a model knows them again.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Remember {
+    /// Keep scores alone.
+    #[default]
+    Nothing,
+    /// Keep fingerprints too: of up to 262,144 rows, beyond that of a sample.
+    Rows,
+}
+
+/// Takes labelled rows in any blocks, merges with others of its kind in any order, and finishes to the same bits.
+///
+/// It holds eight bytes a row, and at most six megabytes of fingerprints where rows are remembered.
 ///
 /// ```
-/// use conformax::{Alpha, Calibration, EntmaxScore, Logits, Masked};
-/// let logits = Logits::new(&[1.0_f32, 3.0, 2.0, 0.0, 5.0, 1.0], 2)?;
-/// let calibration = Calibration::new(EntmaxScore::default(), logits, &[0, 0, 0], Masked::Allowed)?;
-/// let model = calibration.at(Alpha::new(0.25)?);
-/// assert_eq!(model.level().threshold, 2.0);
+/// use conformax::{Alpha, Calibrator, EntmaxScore, Logits};
+/// let mut calibrator = Calibrator::new(EntmaxScore::default(), 2)?;
+/// let mut elsewhere = calibrator.clone();
+/// calibrator.extend(Logits::new(&[1.0_f32, 3.0], 2)?.labelled(&[0])?)?;
+/// elsewhere.extend(Logits::new(&[2.0_f32, 0.0, 5.0, 1.0], 2)?.labelled(&[0, 0])?)?;
+/// calibrator.merge(elsewhere)?;
+/// let (model, _) = calibrator.finish()?.at(Alpha::new(0.25)?);
+/// assert_eq!(model.thresholds().as_slice(), [2.0]);
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Debug)]
+pub struct Calibrator<S> {
+    pub(crate) score: S,
+    pub(crate) classes: usize,
+    pub(crate) masked: Masked,
+    pub(crate) taxonomy: Taxonomy,
+    pub(crate) remember: Remember,
+    /// The scores of each group, in the order they came.
+    pub(crate) groups: Vec<Vec<f64>>,
+    pub(crate) rows: RowSample,
+}
+
+impl<S: Score> Calibrator<S> {
+    /// Calibrates this score on rows of so many classes.
+    pub fn new(score: S, classes: usize) -> Result<Self> {
+        Logits::<f64>::new(&[], classes)?;
+        Ok(Self {
+            score,
+            classes,
+            masked: Masked::default(),
+            taxonomy: Taxonomy::All,
+            remember: Remember::Nothing,
+            groups: vec![Vec::new()],
+            rows: RowSample::default(),
+        })
+    }
+
+    /// The same with this meaning of −∞; before the first row.
+    #[must_use]
+    pub fn with_masked(self, masked: Masked) -> Self {
+        Self { masked, ..self }
+    }
+
+    /// The same with a threshold for each group of this taxonomy; before the first row.
+    pub fn by(self, taxonomy: Taxonomy) -> Result<Self> {
+        taxonomy.check(self.classes)?;
+        let groups = vec![Vec::new(); taxonomy.groups(self.classes)];
+        Ok(Self { taxonomy, groups, ..self })
+    }
+
+    /// The same, remembering its rows or not; before the first row.
+    #[must_use]
+    pub fn remembering(self, remember: Remember) -> Self {
+        Self { remember, ..self }
+    }
+
+    /// Rows taken in so far.
+    pub fn n(&self) -> u64 {
+        self.groups.iter().map(|scores| scores.len() as u64).sum()
+    }
+
+    /// Takes in rows. An error names the row in the whole, counted from the first that this accumulator took in, and
+    /// leaves everything as it was.
+    pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
+        let before = self.n();
+        self.scored(rows).map_err(|error| error.offset_rows(before)).map(|scored| {
+            let logits = rows.logits();
+            if let (Taxonomy::All, [group]) = (&self.taxonomy, &mut self.groups[..]) {
+                scored.into_iter().for_each(|(scores, names)| {
+                    group.extend_from_slice(&scores);
+                    self.rows.extend(&names);
+                });
+                return;
+            }
+            let mut place = 0;
+            for (scores, names) in scored {
+                for score in scores {
+                    let group = self.taxonomy.group(rows.labels()[place], logits.group(place));
+                    self.groups[group].push(score);
+                    place += 1;
+                }
+                self.rows.extend(&names);
+            }
+        })
+    }
+
+    /// Scores and fingerprints, chunk after chunk.
+    fn scored<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<(Vec<f64>, Vec<u64>)>> {
+        let logits = rows.logits();
+        if logits.classes() != self.classes {
+            return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
+        }
+        self.taxonomy.expect(logits)?;
+        self.masked.check(rows)?;
+        map_chunks(logits, |first, chunk| {
+            let labels = &rows.labels()[first..first + chunk.len()];
+            let scores = ask(&self.score, LabelScores { first, chunk, labels })?;
+            let names = if self.remember == Remember::Rows { hash_rows(chunk) } else { Vec::new() };
+            Ok((scores, names))
+        })
+    }
+
+    /// Takes in what another took in. It must be of the same score, classes, policies and taxonomy.
+    pub fn merge(&mut self, other: Self) -> Result<()>
+    where
+        S: PartialEq,
+    {
+        let differs = match () {
+            () if self.score != other.score => Some("scores"),
+            () if self.classes != other.classes => Some("numbers of classes"),
+            () if self.masked != other.masked => Some("policies for masked classes"),
+            () if self.taxonomy != other.taxonomy => Some("taxonomies"),
+            () if self.remember != other.remember => Some("remembered rows"),
+            () => None,
+        };
+        if let Some(what) = differs {
+            return Err(Error::Unlike { what });
+        }
+        for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
+            mine.extend(theirs);
+        }
+        self.rows.merge(other.rows);
+        Ok(())
+    }
+
+    /// Sorts the scores. An error where there is no row.
+    pub fn finish(self) -> Result<Calibration<S>> {
+        if self.n() == 0 {
+            return Err(Error::NoCalibrationRows);
+        }
+        let Self { score, classes, masked, taxonomy, groups, rows, .. } = self;
+        let groups = groups.into_iter().map(SortedScores::of_any).collect::<Result<_>>()?;
+        Ok(Calibration { score, classes, masked, taxonomy, groups, rows: rows.finish() })
+    }
+}
+
+/// The evidence: a score and the scores it gave the calibration rows. Any level, any p-value.
+///
+/// ```
+/// use conformax::{Alpha, Calibration, EntmaxScore, SortedScores};
+/// let calibration = Calibration::from_scores(EntmaxScore::default(), 3, SortedScores::new(vec![0.5, 2.0, 1.0])?)?;
+/// let (model, promise) = calibration.at(Alpha::new(0.5)?);
+/// assert_eq!((model.thresholds().as_slice(), promise.alpha().value()), (&[1.0][..], 0.5));
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
 pub struct Calibration<S> {
     score: S,
-    scores: CalibrationScores,
+    classes: usize,
     masked: Masked,
+    taxonomy: Taxonomy,
+    groups: Vec<SortedScores>,
+    rows: RowSet,
 }
 
 impl<S: Score> Calibration<S> {
-    /// Scores the calibration rows.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, EntmaxScore, Error, Logits, Masked};
-    /// let masked = Logits::new(&[f32::NEG_INFINITY, 3.0], 2)?;
-    /// let result = Calibration::new(EntmaxScore::default(), masked, &[0], Masked::Never);
-    /// assert_eq!(result.unwrap_err(), Error::MaskedLabel { row: 0, label: 0 });
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn new<T: Logit>(score: S, logits: Logits<'_, T>, labels: &[u32], masked: Masked) -> Result<Self> {
-        check_labels(logits, labels)?;
-        masked.check_labels(logits, labels)?;
-        let scores = CalibrationScores::new(score_labels(&score, logits, labels)?)?;
-        Ok(Self { score, scores, masked })
+    /// Of these rows, all together: the short form of [`Calibrator`].
+    pub fn of<T: Logit>(score: S, rows: Labelled<'_, T>) -> Result<Self> {
+        let mut calibrator = Calibrator::new(score, rows.logits().classes())?;
+        calibrator.extend(rows)?;
+        calibrator.finish()
     }
 
-    /// From scores that were computed before, by this very score: block by block, or read from a file.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, CalibrationScores, InvProbScore, Masked};
-    /// let scores = CalibrationScores::new(vec![0.1, 0.7])?;
-    /// let calibration = Calibration::from_scores(InvProbScore, scores, Masked::Allowed);
-    /// assert_eq!(calibration.scores().n(), 2);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn from_scores(score: S, scores: CalibrationScores, masked: Masked) -> Self {
-        Self { score, scores, masked }
+    /// Of scores that this very score gave before: read from a file, say.
+    pub fn from_scores(score: S, classes: usize, scores: SortedScores) -> Result<Self> {
+        Self::from_groups(score, classes, Taxonomy::All, vec![scores])
+    }
+
+    /// The same by group.
+    pub fn from_groups(
+        score: S,
+        classes: usize,
+        taxonomy: Taxonomy,
+        groups: Vec<SortedScores>,
+    ) -> Result<Self> {
+        taxonomy.check(classes)?;
+        let (wanted, got) = (taxonomy.groups(classes), groups.len());
+        if wanted != got {
+            return Err(Error::Clusters { wanted, got });
+        }
+        if groups.iter().all(|scores| scores.n() == 0) {
+            return Err(Error::NoCalibrationRows);
+        }
+        Ok(Self { score, classes, masked: Masked::default(), taxonomy, groups, rows: RowSet::default() })
+    }
+
+    /// The same with this meaning of −∞.
+    #[must_use]
+    pub fn with_masked(self, masked: Masked) -> Self {
+        Self { masked, ..self }
     }
 
     /// The score.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, CalibrationScores, InvProbScore, Masked};
-    /// let scores = CalibrationScores::new(vec![0.1, 0.7])?;
-    /// assert_eq!(Calibration::from_scores(InvProbScore, scores, Masked::Allowed).score(), &InvProbScore);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn score(&self) -> &S {
         &self.score
     }
 
-    /// The calibration scores.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, CalibrationScores, InvProbScore, Masked};
-    /// let scores = CalibrationScores::new(vec![0.1, 0.7])?;
-    /// assert_eq!(Calibration::from_scores(InvProbScore, scores.clone(), Masked::Allowed).scores(), &scores);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn scores(&self) -> &CalibrationScores {
-        &self.scores
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes
     }
 
     /// What −∞ logits mean.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, CalibrationScores, InvProbScore, Masked};
-    /// let scores = CalibrationScores::new(vec![0.1, 0.7])?;
-    /// assert_eq!(Calibration::from_scores(InvProbScore, scores, Masked::Never).masked(), Masked::Never);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn masked(&self) -> Masked {
         self.masked
     }
 
-    /// The predictor at a level.
-    ///
-    /// ```
-    /// # use conformax::{Alpha, Calibration, CalibrationScores, InvProbScore, Masked};
-    /// let scores = CalibrationScores::new(vec![0.1, 0.7])?;
-    /// let model = Calibration::from_scores(InvProbScore, scores, Masked::Allowed).at(Alpha::new(0.5)?);
-    /// assert_eq!(model.level().threshold, 0.7);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn at(&self, alpha: Alpha) -> Calibrated<S>
+    /// Who shares a threshold with whom.
+    pub fn taxonomy(&self) -> &Taxonomy {
+        &self.taxonomy
+    }
+
+    /// The scores of each group; of one group where all rows share a threshold.
+    pub fn groups(&self) -> &[SortedScores] {
+        &self.groups
+    }
+
+    /// The calibration rows that can be known again, where they were remembered.
+    pub fn rows(&self) -> &RowSet {
+        &self.rows
+    }
+
+    /// Number of calibration rows.
+    pub fn n(&self) -> u64 {
+        self.groups.iter().map(SortedScores::n).sum()
+    }
+
+    /// What predicts at a level, and what is promised.
+    pub fn at(&self, alpha: Alpha) -> (Predictor<S>, Promise)
     where
         S: Clone,
     {
-        Calibrated::new(self.score.clone(), self.scores.level(alpha)).with_masked(self.masked)
+        let each = || self.groups.iter().map(|scores| scores.threshold(alpha)).collect::<Vec<f64>>();
+        let thresholds = match &self.taxonomy {
+            Taxonomy::All => Thresholds::One(self.groups[0].threshold(alpha)),
+            Taxonomy::Label => Thresholds::PerLabel(each()),
+            Taxonomy::Cluster(clusters) => {
+                let of_cluster = each();
+                Thresholds::PerLabel(clusters.iter().map(|cluster| of_cluster[*cluster as usize]).collect())
+            }
+            Taxonomy::Group(_) => Thresholds::PerGroup(each()),
+        };
+        let levels: Vec<Level> = self.groups.iter().map(|scores| scores.level(alpha)).collect();
+        let promise = match (&self.taxonomy, &levels[..]) {
+            (Taxonomy::All, [level]) => Promise::Marginal(*level),
+            _ => Promise::Groups { alpha, levels },
+        };
+        (Predictor::new(self.score.clone(), thresholds).with_masked(self.masked), promise)
     }
 
-    /// The p-value of every label of a row, into `out`.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, CalibrationScores, EntmaxScore, Masked, PValue, Row};
-    /// let scores = CalibrationScores::new(vec![0.0, 0.0, 1.5])?;
-    /// let calibration = Calibration::from_scores(EntmaxScore::default(), scores, Masked::Allowed);
-    /// let mut p = Vec::new();
-    /// calibration.p_values_into(Row::new(&[2.0_f32, 0.0])?, &mut p);
-    /// assert_eq!(p, [PValue { at_least: 3, n: 3 }, PValue { at_least: 0, n: 3 }]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn p_values_into<T: Logit>(&self, row: Row<'_, T>, out: &mut Vec<PValue>) {
-        // Labels beyond the largest calibration score all have the same, smallest p-value; only the others
-        // need their scores.
-        let sorted = self.scores.as_slice();
-        let largest = sorted[sorted.len() - 1];
-        let (mut labels, mut scores) = (Vec::new(), Vec::new());
-        self.score.scored_set_into(row, largest, &mut labels, &mut scores);
-        let start = out.len();
-        out.resize(start + row.classes(), PValue { at_least: 0, n: self.scores.n() });
-        for (label, score) in labels.into_iter().zip(scores) {
-            out[start + label as usize] = self.scores.p_value(score);
-        }
-    }
-
-    /// The p-values of every label of every row, row after row.
-    ///
-    /// ```
-    /// # use conformax::{Calibration, CalibrationScores, EntmaxScore, Logits, Masked};
-    /// let scores = CalibrationScores::new(vec![0.0, 0.0, 1.5])?;
-    /// let calibration = Calibration::from_scores(EntmaxScore::default(), scores, Masked::Allowed);
-    /// let p = calibration.p_values(Logits::new(&[2.0_f32, 0.0], 2)?)?;
-    /// assert_eq!((p[0].value(), p[1].value()), (1.0, 0.25));
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
+    /// The p-value of every label of every row, row after row: a label is in the set at α exactly when its p-value
+    /// exceeds α.
     pub fn p_values<T: Logit>(&self, logits: Logits<'_, T>) -> Result<Vec<PValue>> {
+        if logits.classes() != self.classes {
+            return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
+        }
+        self.taxonomy.expect(logits)?;
+        let largest =
+            self.groups.iter().filter_map(SortedScores::largest_finite).fold(f64::NEG_INFINITY, f64::max);
         let chunks = map_chunks(logits, |first, chunk| {
-            let mut p = Vec::with_capacity(chunk.as_slice().len());
-            visit_rows(first, chunk, |_, row| {
-                self.p_values_into(row, &mut p);
-                Ok(())
-            })?;
-            Ok(p)
+            let (taxonomy, groups, masked) = (&self.taxonomy, &self.groups[..], self.masked);
+            ask(&self.score, PValues { taxonomy, groups, masked, largest, first, chunk })
         })?;
         Ok(chunks.concat())
     }
 }
 
-/// Scores the calibration rows and takes the threshold at a level: logits in, predictor out.
+struct PValues<'a, T> {
+    taxonomy: &'a Taxonomy,
+    groups: &'a [SortedScores],
+    masked: Masked,
+    largest: f64,
+    first: usize,
+    chunk: Logits<'a, T>,
+}
+
+impl<T: Logit> PValues<'_, T> {
+    fn at(&self, row: Row<'_, T>, label: u32, score: f64) -> PValue {
+        let scores = &self.groups[self.taxonomy.group(label, row.group())];
+        match self.masked {
+            Masked::Never if row.logit(label) == f64::NEG_INFINITY => PValue::impossible(scores.n()),
+            _ => scores.p_value(score),
+        }
+    }
+}
+
+impl<T: Logit> Question for PValues<'_, T> {
+    type Answer = Result<Vec<PValue>>;
+
+    fn put<P: Paths>(self, score: &P) -> Self::Answer {
+        let mut all = Vec::with_capacity(self.chunk.as_slice().len());
+        let (mut labels, mut scores) = (Vec::new(), Vec::new());
+        visit_rows(self.first, self.chunk, |_, row| {
+            // A label beyond the largest finite calibration score is behind none but infinite ones, whatever its own
+            // score; only the others need theirs.
+            let start = all.len();
+            all.extend((0..row.classes() as u32).map(|label| self.at(row, label, f64::INFINITY)));
+            (labels.clear(), scores.clear());
+            score.scored_set_into(row, self.largest, &mut labels, &mut scores);
+            for (label, score) in labels.iter().zip(&scores) {
+                all[start + *label as usize] = self.at(row, *label, *score);
+            }
+            Ok(())
+        })?;
+        Ok(all)
+    }
+}
+
+/// From rows to a predictor at one level, in one call.
 ///
 /// ```
-/// use conformax::{Alpha, EntmaxScore, Gamma, Logits, calibrate};
-/// let (cal, labels) = ([2.0_f32, 0.0, 0.5, 1.0, 3.0, 0.0, 0.0, 4.0], [0, 0, 0, 1]);
-/// let score = EntmaxScore { gamma: Gamma::new(1.5)? };
-/// let model = calibrate(score, Logits::new(&cal, 2)?, &labels, Alpha::new(0.2)?)?;
-/// let sets = model.predict(Logits::new(&[1.0_f32, 0.75, 1.0, 0.25], 2)?)?;
-/// assert_eq!(sets.get(0), [0, 1]);
-/// assert_eq!(sets.get(1), [0]);
+/// use conformax::{Alpha, EntmaxScore, Logits, calibrate};
+/// let cal = [3.0_f32, 1.0, 0.0, 0.5, 2.0, 1.5, 1.0, 0.0, 4.0, 2.0, 2.5, 0.0];
+/// let logits = Logits::new(&cal, 3)?;
+/// let model = calibrate(EntmaxScore::default(), logits, &[0, 2, 2, 0], Alpha::new(0.2)?)?;
+/// let sets = model.predict(Logits::new(&[2.0_f32, 1.75, -1.0], 3)?)?;
+/// assert_eq!(sets.get(0), Some(&[0, 1][..]));
 /// # Ok::<(), conformax::Error>(())
 /// ```
 pub fn calibrate<S: Score + Clone, T: Logit>(
@@ -417,6 +418,6 @@ pub fn calibrate<S: Score + Clone, T: Logit>(
     logits: Logits<'_, T>,
     labels: &[u32],
     alpha: Alpha,
-) -> Result<Calibrated<S>> {
-    Ok(Calibration::new(score, logits, labels, Masked::Allowed)?.at(alpha))
+) -> Result<Predictor<S>> {
+    Ok(Calibration::of(score, logits.labelled(labels)?)?.at(alpha).0)
 }

@@ -40,6 +40,17 @@ pub enum Error {
         /// The value that came.
         got: f64,
     },
+    /// A parameter that the score does not take, or that contradicts its name.
+    ForeignParameter {
+        /// The score's name.
+        score: &'static str,
+        /// The parameter's name.
+        name: &'static str,
+        /// The value that came.
+        got: String,
+        /// The value that goes with the name; `None` where the score has no such parameter.
+        has: Option<String>,
+    },
     /// A name that no score has.
     UnknownScore(String),
     /// Zero classes, or more than a `u32` can number.
@@ -51,6 +62,8 @@ pub enum Error {
         /// Classes a row should have.
         classes: usize,
     },
+    /// An array whose rows do not lie one after another in memory.
+    Layout,
     /// Two arrays that should have one entry per row and do not agree.
     Rows {
         /// What the second array holds.
@@ -59,6 +72,46 @@ pub enum Error {
         wanted: usize,
         /// Entries of the second array.
         got: usize,
+    },
+    /// A row of a group that the calibration rows do not have.
+    Group {
+        /// The row.
+        row: u64,
+        /// Its group.
+        group: u32,
+        /// Groups there are.
+        groups: usize,
+    },
+    /// Clusters of another number of classes.
+    Clusters {
+        /// Classes.
+        wanted: usize,
+        /// Entries of the list of clusters.
+        got: usize,
+    },
+    /// A cluster without a class.
+    EmptyCluster(u32),
+    /// Rows that come without something that is needed for each of them.
+    Missing {
+        /// What each row should have come with.
+        what: &'static str,
+    },
+    /// Two accumulators that do not belong together.
+    Unlike {
+        /// What differs.
+        what: &'static str,
+    },
+    /// Bytes that are not what they should be.
+    Bytes {
+        /// What they should be.
+        wanted: &'static str,
+        /// What is wrong with them.
+        what: &'static str,
+    },
+    /// Prediction sets that cannot be.
+    Sets {
+        /// What is wrong with them.
+        what: &'static str,
     },
     /// Two collections of rows with different numbers of classes.
     ClassCount {
@@ -139,39 +192,38 @@ pub enum Error {
 
 impl Error {
     /// The same error with its row counted from `first_row`, for callers that work through a file block by block.
-    ///
-    /// ```
-    /// # use conformax::Error;
-    /// let error = Error::AllMasked { row: 2 }.offset_rows(1_000);
-    /// assert_eq!(error, Error::AllMasked { row: 1_002 });
-    /// ```
     #[must_use]
-    pub fn offset_rows(mut self, first_row: u64) -> Self {
+    pub fn offset_rows(self, first_row: u64) -> Self {
+        match self.row() {
+            Some(row) => self.at_row(row + first_row),
+            None => self,
+        }
+    }
+
+    /// The same fault in another row, where it is of a row.
+    #[must_use]
+    pub fn at_row(mut self, place: u64) -> Self {
         match &mut self {
             Self::Logit { row, .. }
             | Self::AllMasked { row }
             | Self::Label { row, .. }
             | Self::MaskedLabel { row, .. }
+            | Self::Group { row, .. }
             | Self::Draw { row, .. }
-            | Self::ScoreIsNan { row } => *row += first_row,
+            | Self::ScoreIsNan { row } => *row = place,
             _ => {}
         }
         self
     }
 
     /// The row at fault, where one is.
-    ///
-    /// ```
-    /// # use conformax::Error;
-    /// assert_eq!(Error::AllMasked { row: 2 }.row(), Some(2));
-    /// assert_eq!(Error::NoCandidates.row(), None);
-    /// ```
     pub fn row(&self) -> Option<u64> {
         match self {
             Self::Logit { row, .. }
             | Self::AllMasked { row }
             | Self::Label { row, .. }
             | Self::MaskedLabel { row, .. }
+            | Self::Group { row, .. }
             | Self::Draw { row, .. }
             | Self::ScoreIsNan { row } => Some(*row),
             _ => None,
@@ -189,8 +241,14 @@ impl fmt::Display for Error {
             }
             Self::Gamma(value) => write!(f, "gamma must lie between 1 and 16, got {value}"),
             Self::Parameter { name, wanted, got } => write!(f, "{name} must be {wanted}, got {got}"),
+            Self::ForeignParameter { score, name, got, has: Some(has) } => {
+                write!(f, "the score {score} has {name} = {has}, got {got}")
+            }
+            Self::ForeignParameter { score, name, got, has: None } => {
+                write!(f, "the score {score} takes no {name}, got {got}")
+            }
             Self::UnknownScore(name) => {
-                write!(f, "no score is called {name:?}; there are {}", crate::spec::NAMES.join(", "))
+                write!(f, "no score is called {name:?}; there are {}", crate::ScoreSpec::names().join(", "))
             }
             Self::Classes(classes) => {
                 write!(f, "the number of classes must lie between 1 and {}, got {classes}", u32::MAX)
@@ -198,9 +256,26 @@ impl fmt::Display for Error {
             Self::Shape { len, classes } => {
                 write!(f, "{len} logits are not a whole number of rows of {classes} classes")
             }
+            Self::Layout => write!(
+                f,
+                "the rows of the array must lie one after another in memory (standard layout), and these do not"
+            ),
             Self::Rows { what, wanted, got } => {
                 write!(f, "there are {wanted} rows of logits but {got} {what}")
             }
+            Self::Group { row, group, groups } => {
+                write!(f, "row {row} is of group {group}, but calibration rows are of groups 0..{groups}")
+            }
+            Self::Clusters { wanted, got } => {
+                write!(f, "every one of {wanted} classes must have a cluster, got {got} clusters")
+            }
+            Self::EmptyCluster(cluster) => {
+                write!(f, "clusters are numbered from 0 without gaps, but no class is in cluster {cluster}")
+            }
+            Self::Missing { what } => write!(f, "rows must come with {what} here, and these do not"),
+            Self::Unlike { what } => write!(f, "these do not belong together: their {what} differ"),
+            Self::Bytes { wanted, what } => write!(f, "these bytes are not {wanted}: {what}"),
+            Self::Sets { what } => write!(f, "prediction sets must have {what}"),
             Self::ClassCount { wanted, got } => write!(f, "wanted {wanted} classes, got {got}"),
             Self::Logit { row, class, value } => write!(
                 f,

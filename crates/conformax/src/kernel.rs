@@ -24,16 +24,6 @@ pub(crate) use prefetch::prefetch;
 pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{near_bits, shortlist, shortlist_band};
 
-/// The natural logarithm with the same bits on every system, for turning probabilities into logits.
-///
-/// ```
-/// assert_eq!(conformax::ln(0.0), f64::NEG_INFINITY);
-/// assert_eq!(conformax::ln(1.0), 0.0);
-/// ```
-pub fn ln(x: f64) -> f64 {
-    math::ln(x)
-}
-
 /// Lanes of every sum.
 pub(crate) const LANES: usize = 16;
 

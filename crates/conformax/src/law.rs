@@ -33,12 +33,6 @@ pub struct CoverageLaw {
 impl CoverageLaw {
     /// The law of `n` calibration rows with the threshold at the `rank`-th smallest score, or with none (`None`:
     /// the threshold is infinite and every row is covered).
-    ///
-    /// ```
-    /// # use conformax::{CoverageLaw, Error};
-    /// assert!(CoverageLaw::new(99, Some(90)).is_ok());
-    /// assert_eq!(CoverageLaw::new(99, Some(100)), Err(Error::Rank { rank: 100, n: 99 }));
-    /// ```
     pub fn new(n: u64, rank: Option<u64>) -> Result<Self> {
         match rank {
             Some(rank) if rank == 0 || rank > n => Err(Error::Rank { rank, n }),
@@ -46,48 +40,27 @@ impl CoverageLaw {
         }
     }
 
+    /// Full sets cover every row.
+    pub(crate) fn certain(n: u64) -> Self {
+        Self { n, rank: None }
+    }
+
     /// The law of `n` calibration rows at level `alpha`, with the conformal rank.
-    ///
-    /// ```
-    /// # use conformax::{Alpha, CoverageLaw};
-    /// assert_eq!(CoverageLaw::at_level(99, Alpha::new(0.1)?), CoverageLaw::new(99, Some(90))?);
-    /// assert_eq!(CoverageLaw::at_level(8, Alpha::new(0.1)?), CoverageLaw::new(8, None)?);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn at_level(n: u64, alpha: Alpha) -> Self {
         Self { n, rank: conformal_rank(n, alpha) }
     }
 
     /// Expected coverage, `r / (n + 1)`.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// assert_eq!(CoverageLaw::new(99, Some(90))?.mean(), 0.9);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn mean(self) -> f64 {
         self.beta().map_or(1.0, |Beta { a, b }| a / (a + b))
     }
 
     /// Spread of coverage from one calibration set to the next, over infinitely many test rows.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// assert_eq!(CoverageLaw::new(7, Some(4))?.standard_deviation(), 1.0 / 6.0);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn standard_deviation(self) -> f64 {
         self.beta().map_or(0.0, |Beta { a, b }| (a / (a + b) * (b / (a + b)) / (a + b + 1.0)).sqrt())
     }
 
     /// Probability that coverage is at most `coverage`.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// // The only score of one row is a uniform cut.
-    /// assert!((CoverageLaw::new(1, Some(1))?.cdf(0.25) - 0.25).abs() < 1e-15);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn cdf(self, coverage: f64) -> f64 {
         if coverage.is_nan() {
             return f64::NAN;
@@ -99,40 +72,17 @@ impl CoverageLaw {
     }
 
     /// The coverage that is not exceeded with `probability`; beyond 0 and 1, the ends of the law's support.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// let law = CoverageLaw::new(1_000, Some(901))?;
-    /// // One calibration set in twenty covers less than 88.4 % where 90 % was asked for.
-    /// assert_eq!(format!("{:.3}", law.quantile(0.05)), "0.884");
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn quantile(self, probability: f64) -> f64 {
         self.cut(Tails { lower: probability, upper: 1.0 - probability })
     }
 
     /// The central interval that holds coverage with `probability`, over infinitely many test rows.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// let (low, high) = CoverageLaw::new(1, Some(1))?.interval(0.9);
-    /// assert!((low - 0.05).abs() < 1e-15 && (high - 0.95).abs() < 1e-15);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn interval(self, probability: f64) -> (f64, f64) {
         let tails = outside(probability);
         (self.cut(tails), self.cut(tails.swapped()))
     }
 
     /// Logarithm of the probability that exactly `covered` of `rows` fresh rows are covered.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// // Under a uniform cut every count from 0 to 4 is as likely as another.
-    /// let law = CoverageLaw::new(1, Some(1))?;
-    /// assert!((law.ln_probability(3, 4) - law.ln_probability(0, 4)).abs() < 1e-14);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn ln_probability(self, covered: u64, rows: u64) -> f64 {
         match self.rank {
             _ if covered > rows => f64::NEG_INFINITY,
@@ -143,13 +93,6 @@ impl CoverageLaw {
     }
 
     /// Probability that at most `covered` of `rows` fresh rows are covered.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// let law = CoverageLaw::new(1, Some(1))?;
-    /// assert!((law.cdf_of_count(3, 9) - 0.4).abs() < 1e-15);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn cdf_of_count(self, covered: u64, rows: u64) -> f64 {
         self.count_tails(covered, rows).lower
     }
@@ -158,14 +101,6 @@ impl CoverageLaw {
     ///
     /// A count that falls short by rounding alone (of `probability`, or one part in 10¹² of a tail) has reached it: the
     /// `f64` nearest to 0.05 lies above one in twenty.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// let law = CoverageLaw::new(1, Some(1))?;
-    /// assert_eq!(law.quantile_of_count(0.05, 19), 0);
-    /// assert_eq!(law.quantile_of_count(0.06, 19), 1);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn quantile_of_count(self, probability: f64, rows: u64) -> u64 {
         self.count_cut(Tails { lower: probability, upper: 1.0 - probability }, rows)
     }
@@ -173,13 +108,6 @@ impl CoverageLaw {
     /// The central interval that holds the coverage measured on `rows` fresh rows with at least `probability`.
     ///
     /// Its ends are counts over `rows`, both included; without rows it is all of `[0, 1]`.
-    ///
-    /// ```
-    /// # use conformax::CoverageLaw;
-    /// let law = CoverageLaw::new(1_000, Some(901))?;
-    /// assert_eq!(law.interval_of_rows(0.95, 500), (0.866, 0.93));
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn interval_of_rows(self, probability: f64, rows: u64) -> (f64, f64) {
         if rows == 0 {
             return (0.0, 1.0);

@@ -12,20 +12,21 @@
 //! let cal = [3.0_f32, 1.0, 0.0, 0.5, 2.0, 1.5, 1.0, 0.0, 4.0, 2.0, 2.5, 0.0];
 //! let cal_labels = [0, 2, 2, 0];
 //! let score = EntmaxScore { gamma: Gamma::new(1.5)? };
-//! let model = calibrate(score, Logits::new(&cal, classes)?, &cal_labels, Alpha::new(0.2)?)?;
+//! let alpha = Alpha::new(0.2)?;
+//! let model = calibrate(score, Logits::new(&cal, classes)?, &cal_labels, alpha)?;
 //!
-//! let test = Logits::new(&[2.0_f32, 1.75, -1.0, 0.0, 5.0, 1.0], classes)?;
-//! let sets = model.predict(test)?;
-//! assert_eq!(sets.get(0), [0, 1]);
-//! assert_eq!(sets.get(1), [1]);
-//! let metrics = evaluate(&sets, &[1, 1], model.level().alpha, &Strata::default())?;
+//! let sets = model.predict(Logits::new(&[2.0_f32, 1.75, -1.0, 0.0, 5.0, 1.0], classes)?)?;
+//! assert_eq!(sets.get(0), Some(&[0, 1][..]));
+//! assert_eq!(sets.get(1), Some(&[1][..]));
+//! let metrics = evaluate(&sets, &[1, 1], alpha, &Strata::default())?;
 //! assert_eq!(metrics.coverage, 1.0);
 //! # Ok::<(), conformax::Error>(())
 //! ```
 //!
-//! The road: [`Logits`] → [`Score`] → [`Calibration`] → [`PredictionSets`] → [`Metrics`]. Numbers in, numbers
-//! out: no files, no clock, no global state. The same input gives the same bits on every CPU and any number of
-//! threads.
+//! The road: [`Logits`] → [`Score`] → [`Calibrator`] → [`Calibration`] → [`Predictor`] → [`PredictionSets`] →
+//! [`Evaluator`] → [`Metrics`]. A calibrator, a tuner and an evaluator take rows in any blocks, merge with others of
+//! their kind and finish to the same bits. Numbers in, numbers out: no files, no clock, no global state. The same input
+//! gives the same bits on every CPU and any number of threads.
 //!
 //! # Features
 //! - `rayon` (default): rows in parallel.
@@ -34,47 +35,59 @@
 //! - `serde`: `Serialize` for results.
 
 mod activation;
+mod bytes;
 mod calibrate;
 mod error;
+mod evaluate;
+mod fingerprint;
 mod kernel;
 mod law;
+mod level;
 mod logits;
 mod metrics;
 mod path;
+mod policies;
 mod predict;
 mod random;
+mod row_sizes;
 mod rows;
 mod score;
 mod sets;
+mod sorted_scores;
 mod spec;
 mod split;
+mod taxonomy;
+mod threshold_search;
+mod thresholds;
 mod tune;
 mod units;
 
-pub use activation::{Entmax, Mass, entmax15, entropy, softmax, sparsemax};
-pub use calibrate::{
-    Calibration, CalibrationScores, Level, PValue, calibrate, conformal_rank, score_all_labels, score_labels,
-};
+pub use activation::{Entmax, Mass, entmax15, entropy, log_probability, softmax, sparsemax};
+pub use calibrate::{Calibration, Calibrator, Remember, calibrate, score_all_labels, score_labels};
 pub use error::{Error, Result};
-pub use kernel::ln;
+pub use evaluate::{Evaluated, Evaluator};
+pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, SeenRows, row_fingerprints};
 pub use law::{CoverageLaw, rows_for_precision};
-pub use logits::{Logit, Logits, Row};
-pub use metrics::{Metrics, Strata, Stratum, Tally, evaluate};
+pub use level::{Level, Promise, conformal_rank};
+pub use logits::{Labelled, Logit, Logits, Row};
+pub use metrics::{Intervals, LawIs, Metrics, Strata, Stratum, Tally, Verdict, evaluate, interval_of_share};
 pub use path::RegularizationPath;
-pub use predict::{Calibrated, Empty, Masked, predict_each};
+pub use policies::{Empty, Masked};
+pub use predict::{Predictor, predict_each};
 pub use random::Generator;
+pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
 pub use score::{
-    ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RankedSoftmax, RapsScore, SapsScore,
-    Score, TopKScore,
+    ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };
-pub use sets::PredictionSets;
+pub use sets::{PredictionSets, Sets};
+pub use sorted_scores::{PValue, SortedScores};
 pub use spec::{Parameters, ScoreSpec};
 pub use split::{TuningSplit, split, split_stratified};
-pub use tune::{
-    CalibratingRows, Candidate, Tuned, Tuning, TuningRows, average_size, entmax_grid, judging_threshold,
-    raps_grid, smallest, tune,
-};
-pub use units::{Alpha, Gamma};
+pub use taxonomy::Taxonomy;
+pub use threshold_search::{FoundThresholds, SearchStep, ThresholdSearch};
+pub use thresholds::Thresholds;
+pub use tune::{Candidate, Choice, SizeCounter, TuneOn, Tuned, Tuner, Tuning, entmax_grid, raps_grid, tune};
+pub use units::{Alpha, Gamma, Lambda};
 
 /// Version of the arithmetic: rows scored under the same version have the same bits. It is stored with every
 /// calibration, and sets are refused where it differs.

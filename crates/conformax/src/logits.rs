@@ -41,15 +41,11 @@ pub struct Logits<'a, T> {
     data: &'a [T],
     classes: usize,
     u: Option<&'a [f64]>,
+    groups: Option<&'a [u32]>,
 }
 
 impl<'a, T: Logit> Logits<'a, T> {
     /// Checks the shape; the values are checked by the operation that first reads them.
-    ///
-    /// ```
-    /// # use conformax::{Error, Logits};
-    /// assert_eq!(Logits::<f32>::new(&[], 0).unwrap_err(), Error::Classes(0));
-    /// ```
     pub fn new(data: &'a [T], classes: usize) -> Result<Self> {
         if classes == 0 || u32::try_from(classes).is_err() {
             return Err(Error::Classes(classes));
@@ -57,19 +53,12 @@ impl<'a, T: Logit> Logits<'a, T> {
         if !data.len().is_multiple_of(classes) {
             return Err(Error::Shape { len: data.len(), classes });
         }
-        Ok(Self { data, classes, u: None })
+        Ok(Self { data, classes, u: None, groups: None })
     }
 
     /// The same rows with the caller's own uniform draws, one per row in [0, 1), for randomised scores.
     ///
     /// Without this a randomised score draws from its seed and the row's own logits.
-    ///
-    /// ```
-    /// # use conformax::Logits;
-    /// let logits = Logits::new(&[1.0_f32, 2.0, 3.0, 4.0], 2)?.with_u(&[0.25, 0.75])?;
-    /// assert_eq!(logits.row(1)?.u(), Some(0.75));
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn with_u(self, u: &'a [f64]) -> Result<Self> {
         if u.len() != self.len() {
             return Err(Error::Rows { what: "uniform draws", wanted: self.len(), got: u.len() });
@@ -80,79 +69,124 @@ impl<'a, T: Logit> Logits<'a, T> {
         Ok(Self { u: Some(u), ..self })
     }
 
+    /// The rows with the group of each, for thresholds by group: a region, a device, a language, by number.
+    pub fn with_groups(self, groups: &'a [u32]) -> Result<Self> {
+        if groups.len() != self.len() {
+            return Err(Error::Rows { what: "groups", wanted: self.len(), got: groups.len() });
+        }
+        Ok(Self { groups: Some(groups), ..self })
+    }
+
+    /// The rows with their true labels, each a class.
+    pub fn labelled(self, labels: &'a [u32]) -> Result<Labelled<'a, T>> {
+        Labelled::new(self, labels)
+    }
+
     /// Number of rows.
-    ///
-    /// ```
-    /// # use conformax::Logits;
-    /// assert_eq!(Logits::new(&[0.0_f64; 6], 2)?.len(), 3);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn len(&self) -> usize {
         self.data.len() / self.classes
     }
 
     /// Whether there is no row.
-    ///
-    /// ```
-    /// # use conformax::Logits;
-    /// assert!(Logits::<f32>::new(&[], 2)?.is_empty());
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn is_empty(&self) -> bool {
         self.data.is_empty()
     }
 
     /// Number of classes, the length of a row.
-    ///
-    /// ```
-    /// # use conformax::Logits;
-    /// assert_eq!(Logits::new(&[0.0_f64; 6], 2)?.classes(), 2);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn classes(&self) -> usize {
         self.classes
     }
 
     /// All logits, row after row.
-    ///
-    /// ```
-    /// # use conformax::Logits;
-    /// assert_eq!(Logits::new(&[1.0_f64, 2.0], 2)?.as_slice(), [1.0, 2.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn as_slice(&self) -> &'a [T] {
         self.data
     }
 
     /// Row `index`, checked. Panics where there is no such row, as a slice does.
-    ///
-    /// ```
-    /// # use conformax::{Error, Logits};
-    /// let logits = Logits::new(&[1.0_f32, f32::NAN], 2)?;
-    /// assert!(matches!(logits.row(0), Err(Error::Logit { row: 0, class: 1, .. })));
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn row(&self, index: usize) -> Result<Row<'a, T>> {
         let logits = &self.data[index * self.classes..][..self.classes];
         let row = Row::new(logits).map_err(|error| error.offset_rows(index as u64))?;
-        Ok(Row { u: self.u.map(|u| u[index]), ..row })
+        Ok(self.beside(index, row.logits, row.max))
     }
 
     /// The rows of `range` as a matrix of their own. Panics where the range is not inside, as a slice does.
-    ///
-    /// ```
-    /// # use conformax::Logits;
-    /// let logits = Logits::new(&[1.0_f64, 2.0, 3.0], 1)?;
-    /// assert_eq!(logits.rows(1..3).as_slice(), [2.0, 3.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn rows(&self, range: std::ops::Range<usize>) -> Self {
         let data = &self.data[range.start * self.classes..range.end * self.classes];
-        Self { data, classes: self.classes, u: self.u.map(|u| &u[range]) }
+        Self {
+            data,
+            classes: self.classes,
+            u: self.u.map(|u| &u[range.clone()]),
+            groups: self.groups.map(|groups| &groups[range]),
+        }
     }
 
-    pub(crate) fn u(&self) -> Option<&'a [f64]> {
-        self.u
+    /// The group of a row, where rows come in groups.
+    pub(crate) fn group(&self, index: usize) -> Option<u32> {
+        self.groups.map(|groups| groups[index])
+    }
+
+    /// A row whose logits have been looked at, with what comes with it.
+    #[inline]
+    pub(crate) fn beside(&self, index: usize, logits: &'a [T], max: f64) -> Row<'a, T> {
+        let (u, group) = (self.u.map(|u| u[index]), self.group(index));
+        Row { logits, max, u, group }
+    }
+
+    /// The group of each row, each below `count`.
+    pub(crate) fn groups_below(&self, count: usize) -> Result<&'a [u32]> {
+        let groups = self.groups.ok_or(Error::Missing { what: "groups" })?;
+        match groups.iter().position(|group| *group as usize >= count) {
+            Some(row) => Err(Error::Group { row: row as u64, group: groups[row], groups: count }),
+            None => Ok(groups),
+        }
+    }
+}
+
+/// Rows with their true labels: what calibration, tuning and evaluation take.
+///
+/// ```
+/// use conformax::{Error, Logits};
+/// let logits = Logits::new(&[1.0_f32, 2.0, 3.0, 4.0], 2)?;
+/// assert_eq!(logits.labelled(&[0, 1])?.labels(), [0, 1]);
+/// assert_eq!(logits.labelled(&[0, 2]).unwrap_err(), Error::Label { row: 1, label: 2, classes: 2 });
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Labelled<'a, T> {
+    logits: Logits<'a, T>,
+    labels: &'a [u32],
+}
+
+impl<'a, T: Logit> Labelled<'a, T> {
+    fn new(logits: Logits<'a, T>, labels: &'a [u32]) -> Result<Self> {
+        if labels.len() != logits.len() {
+            return Err(Error::Rows { what: "labels", wanted: logits.len(), got: labels.len() });
+        }
+        let classes = logits.classes();
+        match labels.iter().position(|label| *label as usize >= classes) {
+            Some(row) => Err(Error::Label { row: row as u64, label: labels[row], classes }),
+            None => Ok(Self { logits, labels }),
+        }
+    }
+
+    /// The rows.
+    pub fn logits(&self) -> Logits<'a, T> {
+        self.logits
+    }
+
+    /// The true label of each.
+    pub fn labels(&self) -> &'a [u32] {
+        self.labels
+    }
+
+    /// Number of rows.
+    pub fn len(&self) -> usize {
+        self.labels.len()
+    }
+
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.labels.is_empty()
     }
 }
 
@@ -160,11 +194,10 @@ impl<'a, T: Logit> Logits<'a, T> {
 impl<'a, T: Logit> TryFrom<ndarray::ArrayView2<'a, T>> for Logits<'a, T> {
     type Error = Error;
 
-    /// Borrows a view in standard layout; another layout is a [`Error::Shape`]: copy it with `as_standard_layout`.
+    /// Only a view whose rows lie one after another in memory can be borrowed; `as_standard_layout` copies any other.
     fn try_from(view: ndarray::ArrayView2<'a, T>) -> Result<Self> {
-        let (rows, classes) = view.dim();
-        let data = view.to_slice().ok_or(Error::Shape { len: rows * classes, classes })?;
-        Self::new(data, classes)
+        let classes = view.ncols();
+        Self::new(view.to_slice().ok_or(Error::Layout)?, classes)
     }
 }
 
@@ -182,37 +215,20 @@ pub struct Row<'a, T> {
     logits: &'a [T],
     max: f64,
     u: Option<f64>,
+    group: Option<u32>,
 }
 
 impl<'a, T: Logit> Row<'a, T> {
     /// Checks every logit and finds the largest, in one pass.
-    ///
-    /// ```
-    /// # use conformax::{Error, Row};
-    /// assert_eq!(Row::new(&[f64::NEG_INFINITY]).unwrap_err(), Error::AllMasked { row: 0 });
-    /// assert_eq!(Row::<f64>::new(&[]).unwrap_err(), Error::Classes(0));
-    /// ```
     pub fn new(logits: &'a [T]) -> Result<Self> {
         if logits.is_empty() || u32::try_from(logits.len()).is_err() {
             return Err(Error::Classes(logits.len()));
         }
         let max = kernel::row_max(logits).map_err(|fault| fault_in_row(fault, 0))?;
-        Ok(Self::trusted(logits, max, None))
-    }
-
-    /// A row that a kernel has checked already.
-    pub(crate) fn trusted(logits: &'a [T], max: f64, u: Option<f64>) -> Self {
-        Self { logits, max, u }
+        Ok(Self { logits, max, u: None, group: None })
     }
 
     /// The same row with the caller's own uniform draw in [0, 1).
-    ///
-    /// ```
-    /// # use conformax::Row;
-    /// assert_eq!(Row::new(&[1.0_f32])?.with_u(0.5)?.u(), Some(0.5));
-    /// assert!(Row::new(&[1.0_f32])?.with_u(1.0).is_err());
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn with_u(self, u: f64) -> Result<Self> {
         if (0.0..1.0).contains(&u) {
             Ok(Self { u: Some(u), ..self })
@@ -222,56 +238,31 @@ impl<'a, T: Logit> Row<'a, T> {
     }
 
     /// The logits as they came.
-    ///
-    /// ```
-    /// # use conformax::Row;
-    /// assert_eq!(Row::new(&[1.0_f32, 2.0])?.logits(), [1.0, 2.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn logits(&self) -> &'a [T] {
         self.logits
     }
 
     /// The largest logit, always finite.
-    ///
-    /// ```
-    /// # use conformax::Row;
-    /// assert_eq!(Row::new(&[1.0_f32, 2.0])?.max(), 2.0);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn max(&self) -> f64 {
         self.max
     }
 
     /// Number of classes.
-    ///
-    /// ```
-    /// # use conformax::Row;
-    /// assert_eq!(Row::new(&[1.0_f32, 2.0])?.classes(), 2);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn classes(&self) -> usize {
         self.logits.len()
     }
 
+    /// The row's group, where rows come in groups.
+    pub fn group(&self) -> Option<u32> {
+        self.group
+    }
+
     /// The caller's uniform draw, where one was given.
-    ///
-    /// ```
-    /// # use conformax::Row;
-    /// assert_eq!(Row::new(&[1.0_f32, 2.0])?.u(), None);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn u(&self) -> Option<f64> {
         self.u
     }
 
     /// The logit of `label` in `f64`; −∞ for a label that is not a class.
-    ///
-    /// ```
-    /// # use conformax::Row;
-    /// assert_eq!(Row::new(&[1.0_f32, 2.0])?.logit(1), 2.0);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     #[inline]
     pub fn logit(&self, label: u32) -> f64 {
         self.logits.get(label as usize).map_or(f64::NEG_INFINITY, |logit| logit.to_f64())

@@ -3,7 +3,8 @@
 //! As β grows from 0 the support of `γ-entmax(βz)` shrinks from all labels to the top one. Label `j` leaves at
 //! `δ/s_j`, with `s_j` its score, so a calibrated threshold is one point of every row's path.
 
-use crate::{EntmaxScore, Logit, Row, Score};
+use crate::score::paths::Paths;
+use crate::{EntmaxScore, Logit, Row};
 
 /// Where on the path each label of a row leaves.
 ///
@@ -26,13 +27,6 @@ pub struct RegularizationPath {
 
 impl RegularizationPath {
     /// The path of a row.
-    ///
-    /// ```
-    /// # use conformax::{EntmaxScore, RegularizationPath, Row};
-    /// let tied = RegularizationPath::of(EntmaxScore::default(), Row::new(&[1.0_f32, 1.0])?);
-    /// assert_eq!(tied.saturation, 0.0);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn of<T: Logit>(score: EntmaxScore, row: Row<'_, T>) -> Self {
         let mut leaves_at = vec![0.0; row.classes()];
         score.score_all(row, &mut leaves_at);

@@ -5,7 +5,7 @@
 
 use crate::kernel::{Bounds, Leaders, PLACES, TOGETHER, leaders, prefetch, row_max, row_maxima};
 use crate::logits::fault_in_row;
-use crate::{Error, Logit, Logits, Result, Row};
+use crate::{Logit, Logits, Result, Row};
 
 /// Logits in a chunk: large enough that a chunk's bookkeeping vanishes, small enough to share out evenly.
 const CHUNK: usize = 1 << 18;
@@ -57,6 +57,25 @@ pub(crate) fn drain_chunks<T: Logit, R: Send>(
     Ok(())
 }
 
+/// Calls `work` with the first row of each block of `out` and the block, in parallel; a block has `rows` rows of `width`
+/// entries. Results are in row order, and of several errors the first row's is returned, whichever thread met one first.
+pub(crate) fn fill_blocks<M: Send, R: Send>(
+    out: &mut [M],
+    rows: usize,
+    width: usize,
+    work: impl Fn(usize, &mut [M]) -> Result<R> + Sync + Send,
+) -> Result<Vec<R>> {
+    let work = |(index, block): (usize, &mut [M])| work(index * rows, block);
+    #[cfg(feature = "rayon")]
+    let results: Vec<Result<R>> = {
+        use rayon::prelude::*;
+        out.par_chunks_mut(rows * width).enumerate().map(work).collect()
+    };
+    #[cfg(not(feature = "rayon"))]
+    let results: Vec<Result<R>> = out.chunks_mut(rows * width).enumerate().map(work).collect();
+    results.into_iter().collect()
+}
+
 fn rows_in_chunk(classes: usize) -> usize {
     (CHUNK / classes).clamp(1, MOST_ROWS)
 }
@@ -100,7 +119,7 @@ pub(crate) fn visit_rows<'a, T: Logit>(
             .map_err(|(row, fault)| fault_in_row(fault, (first + before + row) as u64))?;
         for (row, (logits, max)) in data.chunks_exact(classes).zip(&maxima).enumerate() {
             let index = before + row;
-            visit(index, Row::trusted(logits, *max, chunk.u().map(|u| u[index])))?;
+            visit(index, chunk.beside(index, logits, *max))?;
         }
         Ok(())
     })
@@ -125,7 +144,7 @@ pub(crate) fn visit_narrow_rows<'a, T: Logit>(
                     let index = before + row;
                     let logits = &data[row * classes..][..classes];
                     let max = row_max(logits).map_err(|fault| fault_in_row(fault, (first + index) as u64))?;
-                    Narrow::Open(Row::trusted(logits, max, chunk.u().map(|u| u[index])))
+                    Narrow::Open(chunk.beside(index, logits, max))
                 }
             });
         }
@@ -167,19 +186,7 @@ fn visit_wide_rows<'a, T: Logit>(
         if classes <= PREFETCHED_CLASSES {
             prefetch(data.get((index + 1) * classes..(index + 2) * classes).unwrap_or_default());
         }
-        visit(index, Row::trusted(logits, max, chunk.u().map(|u| u[index])))?;
+        visit(index, chunk.beside(index, logits, max))?;
     }
     Ok(())
-}
-
-/// One label per row, each a class.
-pub(crate) fn check_labels<T: Logit>(logits: Logits<'_, T>, labels: &[u32]) -> Result<()> {
-    if labels.len() != logits.len() {
-        return Err(Error::Rows { what: "labels", wanted: logits.len(), got: labels.len() });
-    }
-    let classes = logits.classes();
-    match labels.iter().position(|label| *label as usize >= classes) {
-        Some(row) => Err(Error::Label { row: row as u64, label: labels[row], classes }),
-        None => Ok(()),
-    }
 }

@@ -1,31 +1,231 @@
 //! `ScoreSpec`: the closed list of scores and their parameters, for choosing one by name.
 //!
-//! Names live at the edges (flags, files, Python); inside, a score is a type. Turning one into the other is the
-//! `match` below, without a wildcard, so that the compiler lists what a new score still needs.
+//! Names live at the edges (flags, files, Python); inside, a score is a type. Each score says in its own file what it
+//! is called and what it takes ([`Listed`]); the list at the foot of this file is the only other place that knows it.
 
 use std::fmt;
 
+use crate::score::paths::{Paths, Question, Seal};
 use crate::{
-    ApsScore, Draw, EntmaxScore, Error, Gamma, InvProbScore, Logit, MarginScore, Penalty, RapsScore, Result,
-    Row, SapsScore, Score, TopKScore,
+    ApsScore, Draw, EntmaxScore, Error, Gamma, InvProbScore, Lambda, Logit, MarginScore, Penalty, RapsScore,
+    Result, Row, SapsScore, Score, TopKScore,
 };
 
-/// Every name a score is printed with.
-pub(crate) const NAMES: [&str; 9] =
-    ["entmax", "log_margin", "sparsemax", "inv_prob", "aps", "raps", "saps", "top_k", "margin"];
-
-/// One of the scores of this crate, with its parameters. It is a score itself.
+/// Parameters that a name may be given; what the score has no use for must be absent.
 ///
 /// ```
-/// use conformax::{Parameters, Row, Score, ScoreSpec};
-/// let spec = ScoreSpec::named("lac", Parameters::default())?; // an alias
-/// assert_eq!(spec.name(), "inv_prob");
-/// assert_eq!(spec.score(Row::new(&[0.0_f32, 0.0])?, 0), 0.5);
+/// use conformax::{Gamma, Parameters, ScoreSpec};
+/// let parameters = Parameters { gamma: Some(Gamma::new(1.3)?), ..Parameters::default() };
+/// let spec = ScoreSpec::named("entmax", parameters)?;
+/// assert_eq!(spec.to_string(), "entmax(gamma=1.3)");
+/// assert_eq!(spec.parameters(), parameters);
+/// assert!(ScoreSpec::named("inv_prob", parameters).is_err());
 /// # Ok::<(), conformax::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub enum ScoreSpec {
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Parameters {
+    /// Index of the entmax family; 1.5 if absent.
+    pub gamma: Option<Gamma>,
+    /// Penalty of RAPS (0.01 if absent) or weight of SAPS (0.1 if absent).
+    pub lambda: Option<Lambda>,
+    /// Ranks that RAPS leaves unpunished; 5 if absent.
+    pub k_reg: Option<u32>,
+    /// Whether RAPS's own penalty is part of its random term.
+    pub penalty: Option<Penalty>,
+    /// The uniform draw of APS, RAPS and SAPS; seeded with 0 if absent.
+    pub draw: Option<Draw>,
+}
+
+impl Parameters {
+    /// A parameter that would be ignored is more likely a mistake than a wish; saying the same thing twice is neither.
+    fn expect_taken(self, name: &'static str, spec: ScoreSpec) -> Result<()> {
+        fn taken<V: PartialEq + fmt::Debug>(
+            score: &'static str,
+            name: &'static str,
+            (given, has): (Option<V>, Option<V>),
+            show: impl Fn(V) -> String,
+        ) -> Result<()> {
+            match given {
+                Some(given) if has.as_ref() != Some(&given) => {
+                    Err(Error::ForeignParameter { score, name, got: show(given), has: has.map(show) })
+                }
+                _ => Ok(()),
+            }
+        }
+        let has = spec.parameters();
+        taken(name, "gamma", (self.gamma, has.gamma), |gamma| gamma.to_string())?;
+        taken(name, "lambda", (self.lambda, has.lambda), |lambda| lambda.to_string())?;
+        taken(name, "k_reg", (self.k_reg, has.k_reg), |k_reg| k_reg.to_string())?;
+        taken(name, "penalty", (self.penalty, has.penalty), |penalty| format!("{penalty:?}").to_lowercase())?;
+        taken(name, "draw", (self.draw, has.draw), |draw| format!("{draw:?}").to_lowercase())
+    }
+}
+
+/// What a score of this crate is called, and what it takes.
+pub(crate) trait Listed: Copy {
+    /// The names it is printed with; which of them, `name` says.
+    const NAMES: &'static [&'static str];
+    /// Names it is also known by, which are accepted and never printed.
+    const ALIASES: &'static [&'static str] = &[];
+
+    /// The least and the largest finite score there is, rounding included.
+    const RANGE: (f64, f64) = (0.0, f64::MAX);
+
+    /// The score of one of these names.
+    fn named(name: &str, parameters: &Parameters) -> Result<Self>;
+
+    /// The name as it is printed.
+    fn name(&self) -> &'static str {
+        Self::NAMES[0]
+    }
+
+    /// Everything it takes; `named` makes the same score of it.
+    fn parameters(&self) -> Parameters {
+        Parameters::default()
+    }
+
+    /// The same score with this draw, where it draws.
+    #[must_use]
+    fn with_draw(self, draw: Draw) -> Self {
+        let _ = draw;
+        self
+    }
+
+    /// The parameters as they are printed behind the name.
+    fn shown(&self) -> String {
+        String::new()
+    }
+}
+
+/// Makes the list an enum that is a score itself and forwards to the score it holds.
+macro_rules! list {
+    ($($(#[$doc:meta])* $variant:ident($score:ident)),+ $(,)?) => {
+        /// One of the scores of this crate, with its parameters. It is a score itself.
+        ///
+        /// ```
+        /// use conformax::{Parameters, Row, Score, ScoreSpec};
+        /// let spec = ScoreSpec::named("lac", Parameters::default())?; // an alias
+        /// assert_eq!(spec.name(), "inv_prob");
+        /// assert_eq!(spec.score(Row::new(&[0.0_f32, 0.0])?, 0), 0.5);
+        /// # Ok::<(), conformax::Error>(())
+        /// ```
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum ScoreSpec {
+            $($(#[$doc])* $variant($score),)+
+        }
+
+        impl ScoreSpec {
+            /// Every name a score is printed with.
+            pub fn names() -> Vec<&'static str> {
+                [$($score::NAMES),+].concat()
+            }
+
+            /// The score of this name or alias, with hyphens or underscores and in any case.
+            pub fn named(name: &str, parameters: Parameters) -> Result<Self> {
+                let wanted = name.trim().to_ascii_lowercase().replace('-', "_");
+                $(
+                    let known = $score::NAMES.iter().chain($score::ALIASES).find(|known| **known == wanted);
+                    if let Some(known) = known {
+                        let spec = Self::$variant($score::named(known, &parameters)?);
+                        parameters.expect_taken(known, spec)?;
+                        return Ok(spec);
+                    }
+                )+
+                Err(Error::UnknownScore(name.to_owned()))
+            }
+
+            /// The name as it is printed everywhere.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant(score) => score.name(),)+ }
+            }
+
+            /// Everything the score takes: [`named`](Self::named) with its name makes the same score of it.
+            pub fn parameters(self) -> Parameters {
+                match self { $(Self::$variant(score) => score.parameters(),)+ }
+            }
+
+            /// The same score with this draw, where it draws; else the score as it is.
+            #[must_use]
+            pub fn with_draw(self, draw: Draw) -> Self {
+                match self { $(Self::$variant(score) => Self::$variant(score.with_draw(draw)),)+ }
+            }
+
+            fn range(self) -> (f64, f64) {
+                match self { $(Self::$variant(_) => $score::RANGE,)+ }
+            }
+
+            fn shown(self) -> String {
+                match self { $(Self::$variant(score) => score.shown(),)+ }
+            }
+
+            /// Puts a question to the score it holds.
+            #[inline]
+            pub(crate) fn ask<Q: Question>(self, question: Q) -> Q::Answer {
+                match self { $(Self::$variant(score) => question.put(&score),)+ }
+            }
+        }
+
+        impl Score for ScoreSpec {
+            #[inline]
+            fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
+                match self { $(Self::$variant(score) => score.score(row, label),)+ }
+            }
+
+            fn known(&self, _: Seal) -> Option<ScoreSpec> {
+                Some(*self)
+            }
+        }
+
+        /// The list is of scores with paths of their own.
+        const _: fn() = || {
+            fn has_paths<P: Paths>() {}
+            $(has_paths::<$score>();)+
+        };
+    };
+}
+
+impl ScoreSpec {
+    /// The index of the entmax family, for its members.
+    pub fn gamma(self) -> Option<Gamma> {
+        self.parameters().gamma
+    }
+
+    /// Whether this number can be a score of it, and so a threshold: +∞ always, NaN and −0 never.
+    pub fn can_give(self, score: f64) -> bool {
+        let (least, most) = self.range();
+        let minus_zero = score == 0.0 && score.is_sign_negative();
+        (score == f64::INFINITY || (least..=most).contains(&score)) && !minus_zero
+    }
+
+    /// The draw of a score that has one.
+    pub fn draw(self) -> Option<Draw> {
+        self.parameters().draw
+    }
+
+    /// The inverse temperature at which the activation's support is the set at this threshold: 0 for full sets, ∞ for
+    /// a threshold of 0. `None` for scores that have none: only the entmax family above γ = 1 has.
+    pub fn temperature(self, threshold: f64) -> Option<f64> {
+        self.gamma().and_then(|gamma| EntmaxScore { gamma }.temperature(threshold))
+    }
+}
+
+impl Default for ScoreSpec {
+    fn default() -> Self {
+        Self::Entmax(EntmaxScore::default())
+    }
+}
+
+impl fmt::Display for ScoreSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.shown() {
+            nothing if nothing.is_empty() => f.write_str(self.name()),
+            parameters => write!(f, "{}({parameters})", self.name()),
+        }
+    }
+}
+
+list! {
     /// γ-entmax; log-margin and sparsemax are members of the family.
     Entmax(EntmaxScore),
     /// One minus the softmax probability.
@@ -42,222 +242,53 @@ pub enum ScoreSpec {
     Margin(MarginScore),
 }
 
-/// Parameters that a name may be given; what the score has no use for must be absent.
-///
-/// ```
-/// use conformax::{Parameters, ScoreSpec};
-/// let parameters = Parameters { gamma: Some(1.3), ..Parameters::default() };
-/// assert_eq!(ScoreSpec::named("entmax", parameters)?.to_string(), "entmax(gamma=1.3)");
-/// assert!(ScoreSpec::named("inv_prob", parameters).is_err());
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Parameters {
-    /// Index of the entmax family; 1.5 if absent.
-    pub gamma: Option<f64>,
-    /// Penalty of RAPS (0.01 if absent) or weight of SAPS (0.1 if absent).
-    pub lambda: Option<f64>,
-    /// Ranks that RAPS leaves unpunished; 5 if absent.
-    pub k_reg: Option<u32>,
-    /// Whether RAPS's own penalty is part of its random term.
-    pub penalty: Option<Penalty>,
-    /// The uniform draw of APS, RAPS and SAPS; seeded with 0 if absent. Other scores ignore it.
-    pub draw: Option<Draw>,
-}
-
-impl ScoreSpec {
-    /// The score of this name or alias, with hyphens or underscores and in any case.
-    ///
-    /// ```
-    /// # use conformax::{Gamma, Parameters, ScoreSpec};
-    /// let spec = ScoreSpec::named("log-margin", Parameters::default())?;
-    /// assert_eq!(spec.gamma(), Some(Gamma::SOFTMAX));
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn named(name: &str, parameters: Parameters) -> Result<Self> {
-        let canonical = name.trim().to_ascii_lowercase().replace('-', "_");
-        let draw = parameters.draw.unwrap_or_default();
-        let entmax = |gamma| Self::Entmax(EntmaxScore { gamma });
-        let spec = match canonical.as_str() {
-            "entmax" => entmax(parameters.gamma.map_or(Ok(Gamma::ENTMAX15), Gamma::new)?),
-            "entmax15" => entmax(Gamma::ENTMAX15),
-            "sparsemax" => entmax(Gamma::SPARSEMAX),
-            "log_margin" | "logmargin" => entmax(Gamma::SOFTMAX),
-            "inv_prob" | "invprob" | "lac" | "thr" => Self::InvProb(InvProbScore),
-            "aps" => Self::Aps(ApsScore { draw }),
-            "raps" => {
-                let default = RapsScore::default();
-                let lambda = parameters.lambda.unwrap_or(default.lambda);
-                let k_reg = parameters.k_reg.unwrap_or(default.k_reg);
-                Self::Raps(
-                    RapsScore { lambda, k_reg, penalty: parameters.penalty.unwrap_or_default(), draw }
-                        .checked()?,
-                )
-            }
-            "saps" => {
-                let lambda = parameters.lambda.unwrap_or(SapsScore::default().lambda);
-                Self::Saps(SapsScore { lambda, draw }.checked()?)
-            }
-            "top_k" | "topk" => Self::TopK(TopKScore),
-            "margin" => Self::Margin(MarginScore),
-            _ => return Err(Error::UnknownScore(name.to_owned())),
-        };
-        spec.refuse_foreign(&canonical, parameters)?;
-        Ok(spec)
-    }
-
-    /// A parameter that would be ignored is more likely a mistake than a wish.
-    fn refuse_foreign(self, name: &str, parameters: Parameters) -> Result<()> {
-        let absent = |name, got: Option<f64>| match got {
-            Some(got) => Err(Error::Parameter { name, wanted: "absent for this score", got }),
-            None => Ok(()),
-        };
-        if name != "entmax" {
-            // "sparsemax with gamma 2" says the same thing twice, which is no contradiction.
-            absent("gamma", parameters.gamma.filter(|gamma| self.gamma().map(Gamma::value) != Some(*gamma)))?;
-        }
-        if !matches!(self, Self::Raps(_)) {
-            absent("k_reg", parameters.k_reg.map(f64::from))?;
-        }
-        if !matches!(self, Self::Raps(_) | Self::Saps(_)) {
-            absent("lambda", parameters.lambda)?;
-        }
-        Ok(())
-    }
-
-    /// The name as it is printed everywhere.
-    ///
-    /// ```
-    /// # use conformax::{EntmaxScore, Gamma, ScoreSpec};
-    /// assert_eq!(ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::SPARSEMAX }).name(), "sparsemax");
-    /// ```
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Entmax(EntmaxScore { gamma: Gamma::SOFTMAX }) => "log_margin",
-            Self::Entmax(EntmaxScore { gamma: Gamma::SPARSEMAX }) => "sparsemax",
-            Self::Entmax(_) => "entmax",
-            Self::InvProb(_) => "inv_prob",
-            Self::Aps(_) => "aps",
-            Self::Raps(_) => "raps",
-            Self::Saps(_) => "saps",
-            Self::TopK(_) => "top_k",
-            Self::Margin(_) => "margin",
-        }
-    }
-
-    /// Index of the family, for its members.
-    ///
-    /// ```
-    /// # use conformax::{InvProbScore, ScoreSpec};
-    /// assert_eq!(ScoreSpec::InvProb(InvProbScore).gamma(), None);
-    /// ```
-    pub fn gamma(self) -> Option<Gamma> {
-        match self {
-            Self::Entmax(EntmaxScore { gamma }) => Some(gamma),
-            Self::InvProb(_)
-            | Self::Aps(_)
-            | Self::Raps(_)
-            | Self::Saps(_)
-            | Self::TopK(_)
-            | Self::Margin(_) => None,
-        }
-    }
-
-    /// The draw of a randomised score.
-    ///
-    /// ```
-    /// # use conformax::{ApsScore, Draw, ScoreSpec};
-    /// assert_eq!(ScoreSpec::Aps(ApsScore::default()).draw(), Some(Draw::Seeded(0)));
-    /// ```
-    pub fn draw(self) -> Option<Draw> {
-        match self {
-            Self::Aps(ApsScore { draw })
-            | Self::Raps(RapsScore { draw, .. })
-            | Self::Saps(SapsScore { draw, .. }) => Some(draw),
-            Self::Entmax(_) | Self::InvProb(_) | Self::TopK(_) | Self::Margin(_) => None,
-        }
-    }
-}
-
-impl Default for ScoreSpec {
-    fn default() -> Self {
-        Self::Entmax(EntmaxScore::default())
-    }
-}
-
-impl fmt::Display for ScoreSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())?;
-        match self {
-            Self::Entmax(EntmaxScore { gamma }) if self.name() == "entmax" => write!(f, "(gamma={gamma})"),
-            Self::Raps(RapsScore { lambda, k_reg, .. }) => write!(f, "(lambda={lambda}, k_reg={k_reg})"),
-            Self::Saps(SapsScore { lambda, .. }) => write!(f, "(lambda={lambda})"),
-            Self::Entmax(_) | Self::InvProb(_) | Self::Aps(_) | Self::TopK(_) | Self::Margin(_) => Ok(()),
-        }
-    }
-}
-
-/// Calls the same method of whichever score it is.
-macro_rules! delegate {
-    ($spec:expr, $score:ident => $call:expr) => {
-        match $spec {
-            ScoreSpec::Entmax($score) => $call,
-            ScoreSpec::InvProb($score) => $call,
-            ScoreSpec::Aps($score) => $call,
-            ScoreSpec::Raps($score) => $call,
-            ScoreSpec::Saps($score) => $call,
-            ScoreSpec::TopK($score) => $call,
-            ScoreSpec::Margin($score) => $call,
-        }
-    };
-}
-
-impl Score for ScoreSpec {
-    #[inline]
-    fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
-        delegate!(self, score => score.score(row, label))
-    }
-
-    fn score_all<T: Logit>(&self, row: Row<'_, T>, out: &mut [f64]) {
-        delegate!(self, score => score.score_all(row, out));
-    }
-
-    #[inline]
-    fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
-        delegate!(self, score => score.set_into(row, threshold, out));
-    }
-
-    fn gamma(&self) -> Option<Gamma> {
-        delegate!(self, score => Score::gamma(score))
-    }
-
-    fn scored_set_into<T: Logit>(
-        &self,
-        row: Row<'_, T>,
-        threshold: f64,
-        labels: &mut Vec<u32>,
-        scores: &mut Vec<f64>,
-    ) {
-        delegate!(self, score => score.scored_set_into(row, threshold, labels, scores));
-    }
-
-    fn temperature(&self, threshold: f64) -> Option<f64> {
-        delegate!(self, score => score.temperature(threshold))
-    }
-
-    fn probabilities_into<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64, out: &mut Vec<f64>) {
-        delegate!(self, score => score.probabilities_into(row, set, threshold, out));
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn with(change: impl FnOnce(&mut Parameters)) -> Parameters {
+        let mut parameters = Parameters::default();
+        change(&mut parameters);
+        parameters
+    }
+
     #[test]
     fn every_printed_name_reads_back() {
-        for name in NAMES {
-            assert_eq!(ScoreSpec::named(name, Parameters::default()).unwrap().name(), name);
+        for name in ScoreSpec::names() {
+            let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
+            assert_eq!(spec.name(), name);
+            assert_eq!(ScoreSpec::named(name, spec.parameters()).unwrap(), spec);
+        }
+    }
+
+    #[test]
+    fn parameters_are_what_the_score_was_made_of() {
+        let all = Parameters {
+            gamma: Some(Gamma::new(1.3).unwrap()),
+            lambda: Some(Lambda::new(0.25).unwrap()),
+            k_reg: Some(3),
+            penalty: Some(Penalty::Fixed),
+            draw: Some(Draw::Conservative),
+        };
+        let given = |name, parameters| ScoreSpec::named(name, parameters).unwrap();
+        let gamma = with(|it| it.gamma = all.gamma);
+        assert_eq!(given("entmax", gamma).parameters(), gamma);
+        let raps = Parameters { gamma: None, ..all };
+        assert_eq!(given("raps", raps).parameters(), raps);
+        let saps = Parameters { k_reg: None, penalty: None, ..raps };
+        assert_eq!(given("saps", saps).parameters(), saps);
+        assert_eq!(given("aps", with(|it| it.draw = all.draw)).draw(), all.draw);
+    }
+
+    #[test]
+    fn a_draw_is_replaced_where_there_is_one() {
+        for name in ScoreSpec::names() {
+            let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
+            let drawn = spec.with_draw(Draw::Seeded(9));
+            assert_eq!(drawn.draw(), spec.draw().map(|_| Draw::Seeded(9)));
+            let mut parameters = spec.parameters();
+            parameters.draw = drawn.draw();
+            assert_eq!(drawn.parameters(), parameters, "nothing else changes");
         }
     }
 
@@ -282,14 +313,20 @@ mod tests {
 
     #[test]
     fn refuses_parameters_the_score_would_ignore() {
-        let gamma = Parameters { gamma: Some(1.2), ..Parameters::default() };
+        let gamma = |value| with(|it| it.gamma = Some(Gamma::new(value).unwrap()));
         for name in ["sparsemax", "entmax15", "inv_prob", "raps"] {
-            assert!(ScoreSpec::named(name, gamma).is_err(), "{name}");
+            assert!(ScoreSpec::named(name, gamma(1.2)).is_err(), "{name}");
         }
-        assert!(ScoreSpec::named("sparsemax", Parameters { gamma: Some(2.0), ..gamma }).is_ok());
-        let k_reg = Parameters { k_reg: Some(3), ..Parameters::default() };
+        assert!(ScoreSpec::named("sparsemax", gamma(2.0)).is_ok(), "the same thing twice");
+        let k_reg = with(|it| it.k_reg = Some(3));
         assert!(ScoreSpec::named("saps", k_reg).is_err() && ScoreSpec::named("raps", k_reg).is_ok());
-        let lambda = Parameters { lambda: Some(-0.1), ..Parameters::default() };
-        assert!(ScoreSpec::named("raps", lambda).is_err() && ScoreSpec::named("entmax", lambda).is_err());
+        let penalty = with(|it| it.penalty = Some(Penalty::Fixed));
+        assert!(ScoreSpec::named("aps", penalty).is_err() && ScoreSpec::named("raps", penalty).is_ok());
+        let draw = with(|it| it.draw = Some(Draw::Conservative));
+        assert!(ScoreSpec::named("entmax", draw).is_err() && ScoreSpec::named("aps", draw).is_ok());
+        let message = ScoreSpec::named("sparsemax", gamma(1.2)).unwrap_err().to_string();
+        assert_eq!(message, "the score sparsemax has gamma = 2, got 1.2");
+        let message = ScoreSpec::named("top_k", k_reg).unwrap_err().to_string();
+        assert_eq!(message, "the score top_k takes no k_reg, got 3");
     }
 }

@@ -80,13 +80,6 @@ pub struct TuningSplit {
 
 impl TuningSplit {
     /// Keeps `tuning_fraction` of `n` rows, rounded down, for tuning.
-    ///
-    /// ```
-    /// # use conformax::TuningSplit;
-    /// assert_eq!(TuningSplit::new(9, 0.5, 0)?.tuning.len(), 4);
-    /// assert!(TuningSplit::new(9, 1.0, 0).is_err());
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn new(n: usize, tuning_fraction: f64, seed: u64) -> Result<Self> {
         let fractions = Fractions::complement(tuning_fraction).ok_or(Error::Fractions(tuning_fraction))?;
         let mut order: Vec<usize> = (0..n).collect();

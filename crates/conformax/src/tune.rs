@@ -5,159 +5,95 @@
 //! choice and the guarantee holds exactly. The paper takes candidates' thresholds from the rows that later
 //! calibrate; the choice then leans on them and coverage falls below the law. [`Tuning::Paper`] does that, for
 //! comparison only.
+//!
+//! It takes two passes: a [`Tuner`] scores the true labels under every candidate, which gives their thresholds, and the
+//! [`SizeCounter`] it finishes to counts the labels of their sets.
 
-use crate::calibrate::{Calibration, CalibrationScores, conformal_rank};
-use crate::predict::Masked;
-use crate::rows::{check_labels, map_chunks, visit_rows};
-use crate::{Alpha, Draw, EntmaxScore, Error, Gamma, Logit, Logits, Penalty, RapsScore, Result, Score};
+use crate::calibrate::{Calibration, Calibrator};
+use crate::fingerprint::{RowSample, RowSet, hash_rows};
+use crate::predict::drain_sets;
+use crate::rows::{map_chunks, visit_rows};
+use crate::score::paths::known;
+use crate::score::ranked::RankedSoftmax;
+use crate::{
+    Alpha, Draw, EntmaxScore, Error, Gamma, Labelled, Lambda, Logit, Logits, Masked, Penalty, Predictor,
+    RapsScore, Remember, Result, Row, Score, ScoreSpec, SortedScores, Thresholds,
+};
 
-/// Rows that choose, and never calibrate.
-///
-/// ```
-/// use conformax::{Logits, TuningRows};
-/// let rows = TuningRows::new(Logits::new(&[1.0_f32, 0.0], 2)?, &[0])?;
-/// assert_eq!(rows.len(), 1);
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct TuningRows<'a, T> {
-    logits: Logits<'a, T>,
-    labels: &'a [u32],
-}
-
-/// Rows that calibrate the choice, and never choose.
-///
-/// ```
-/// use conformax::{CalibratingRows, Logits};
-/// let rows = CalibratingRows::new(Logits::new(&[1.0_f32, 0.0], 2)?, &[0])?;
-/// assert_eq!(rows.len(), 1);
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug)]
-pub struct CalibratingRows<'a, T> {
-    logits: Logits<'a, T>,
-    labels: &'a [u32],
-}
-
-impl<'a, T: Logit> TuningRows<'a, T> {
-    /// Checks the labels.
-    ///
-    /// ```
-    /// # use conformax::{Error, Logits, TuningRows};
-    /// let none = TuningRows::new(Logits::<f32>::new(&[], 2)?, &[]);
-    /// assert_eq!(none.unwrap_err(), Error::NoTuningRows);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn new(logits: Logits<'a, T>, labels: &'a [u32]) -> Result<Self> {
-        check_labels(logits, labels)?;
-        if labels.is_empty() { Err(Error::NoTuningRows) } else { Ok(Self { logits, labels }) }
-    }
-
-    /// Number of rows, at least one.
-    ///
-    /// ```
-    /// # use conformax::{Logits, TuningRows};
-    /// assert_eq!(TuningRows::new(Logits::new(&[1.0_f32, 0.0], 1)?, &[0, 0])?.len(), 2);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    #[expect(clippy::len_without_is_empty, reason = "there is always a row")]
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-}
-
-impl<'a, T: Logit> CalibratingRows<'a, T> {
-    /// Checks the labels.
-    ///
-    /// ```
-    /// # use conformax::{CalibratingRows, Error, Logits};
-    /// let none = CalibratingRows::new(Logits::<f32>::new(&[], 2)?, &[]);
-    /// assert_eq!(none.unwrap_err(), Error::NoCalibrationRows);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn new(logits: Logits<'a, T>, labels: &'a [u32]) -> Result<Self> {
-        check_labels(logits, labels)?;
-        if labels.is_empty() { Err(Error::NoCalibrationRows) } else { Ok(Self { logits, labels }) }
-    }
-
-    /// Number of rows, at least one.
-    ///
-    /// ```
-    /// # use conformax::{CalibratingRows, Logits};
-    /// assert_eq!(CalibratingRows::new(Logits::new(&[1.0_f32, 0.0], 1)?, &[0, 0])?.len(), 2);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    #[expect(clippy::len_without_is_empty, reason = "there is always a row")]
-    pub fn len(&self) -> usize {
-        self.labels.len()
-    }
-}
-
-/// Where candidates' thresholds come from.
-///
-/// ```
-/// use conformax::Tuning;
-/// assert_eq!(Tuning::default(), Tuning::Valid);
-/// ```
+/// How tuning takes the candidates' thresholds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tuning {
-    /// From the tuning rows alone: the guarantee is exact.
+    /// From the tuning rows: the guarantee holds exactly.
     #[default]
     Valid,
-    /// From the calibrating rows, as the paper does: for comparison only. Coverage falls below the law (about a
-    /// point at 100 rows), so no coverage interval belongs to the result.
+    /// From the rows that then calibrate, as the paper does: coverage falls below the law. For comparison only.
     Paper,
 }
 
-/// What tuning found of one candidate.
-///
-/// ```
-/// use conformax::{Candidate, TopKScore};
-/// let candidate = Candidate { score: TopKScore, threshold: 2.0, average_size: 2.0 };
-/// assert_eq!(candidate.average_size, 2.0);
-/// ```
+/// A candidate and how it fared on the tuning rows.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Candidate<S> {
-    /// The score with these parameters.
+    /// The candidate.
     pub score: S,
-    /// The threshold it was judged at; calibration computes another for the winner.
+    /// Its threshold.
     pub threshold: f64,
-    /// Mean set size on the tuning rows at that threshold.
+    /// Mean number of labels in its sets at that threshold.
     pub average_size: f64,
 }
 
-/// The winner, calibrated, and how every candidate fared.
-///
-/// ```
-/// use conformax::{CalibratingRows, Alpha, Logits, Masked, Tuning, TuningRows, entmax_grid, tune};
-/// let (rows, labels) = ([2.0_f32, 0.0, 0.5, 1.0], [0, 0]);
-/// let (tuning, calibrating) = (Logits::new(&rows, 2)?, Logits::new(&rows, 2)?);
-/// let tuned = tune(
-///     &entmax_grid(),
-///     TuningRows::new(tuning, &labels)?,
-///     CalibratingRows::new(calibrating, &labels)?,
-///     Alpha::new(0.4)?,
-///     Tuning::Valid,
-///     Masked::Allowed,
-/// )?;
-/// assert_eq!(tuned.calibration.score(), &tuned.candidates[tuned.chosen].score);
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Tuned<S> {
-    /// The chosen score on the calibrating rows.
-    pub calibration: Calibration<S>,
-    /// Every candidate in grid order.
-    pub candidates: Vec<Candidate<S>>,
-    /// Index of the chosen one.
-    pub chosen: usize,
+impl<S> Candidate<S> {
+    /// A candidate that was judged before.
+    pub fn new(score: S, threshold: f64, average_size: f64) -> Self {
+        Self { score, threshold, average_size }
+    }
 }
 
-/// The paper's grid for opt-entmax: γ = 1.1, 1.2, …, 1.9.
+/// The candidates and the one with the smallest sets; of equals the first.
 ///
 /// ```
-/// let grid = conformax::entmax_grid();
-/// assert_eq!((grid.len(), grid[4].gamma.value()), (9, 1.5));
+/// use conformax::{Candidate, Choice, EntmaxScore};
+/// let candidate = |size| Candidate::new(EntmaxScore::default(), 1.0, size);
+/// let choice = Choice::of([3.0, 2.0, 4.0, 2.0].map(candidate).to_vec())?;
+/// assert_eq!(choice.chosen(), 1);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choice<S> {
+    candidates: Vec<Candidate<S>>,
+    chosen: usize,
+}
+
+impl<S> Choice<S> {
+    /// Chooses. An error where there is nothing to choose from.
+    pub fn of(candidates: Vec<Candidate<S>>) -> Result<Self> {
+        let smaller = |best: usize, next: usize| {
+            if candidates[next].average_size < candidates[best].average_size { next } else { best }
+        };
+        let chosen = (0..candidates.len()).reduce(smaller).ok_or(Error::NoCandidates)?;
+        Ok(Self { candidates, chosen })
+    }
+
+    /// Every candidate, in grid order.
+    pub fn candidates(&self) -> &[Candidate<S>] {
+        &self.candidates
+    }
+
+    /// Index of the one chosen.
+    pub fn chosen(&self) -> usize {
+        self.chosen
+    }
+
+    /// The score chosen.
+    pub fn score(&self) -> &S {
+        &self.candidates[self.chosen].score
+    }
+}
+
+/// The paper's grid of the family: γ from 1.1 to 1.9.
+///
+/// ```
+/// assert_eq!(conformax::entmax_grid().len(), 9);
 /// ```
 pub fn entmax_grid() -> Vec<EntmaxScore> {
     [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9]
@@ -165,151 +101,349 @@ pub fn entmax_grid() -> Vec<EntmaxScore> {
         .to_vec()
 }
 
-/// The paper's grid for RAPS: λ ∈ {0.001, 0.01, 0.1, 1}, k_reg ∈ {1, 5, 10, 50} below the number of classes.
+/// The paper's grid of RAPS: λ from 0.001 to 1 with every `k_reg` of 1, 5, 10 and 50 below the number of classes.
 ///
 /// ```
-/// use conformax::Draw;
-/// assert_eq!(conformax::raps_grid(1000, Draw::default()).len(), 16);
-/// assert_eq!(conformax::raps_grid(10, Draw::default()).len(), 8);
+/// use conformax::{Draw, raps_grid};
+/// assert_eq!(raps_grid(10, Draw::default()).len(), 8);
 /// ```
 pub fn raps_grid(classes: usize, draw: Draw) -> Vec<RapsScore> {
-    let orders: Vec<u32> = [1, 5, 10, 50].into_iter().filter(|k_reg| (*k_reg as usize) < classes).collect();
-    let scores = [0.001, 0.01, 0.1, 1.0].into_iter().flat_map(|lambda| {
-        orders.iter().map(move |k_reg| RapsScore {
-            lambda,
-            k_reg: *k_reg,
-            penalty: Penalty::Randomized,
+    let all = [0.001, 0.01, 0.1, 1.0].into_iter().flat_map(|lambda| {
+        [1, 5, 10, 50].map(|k_reg| RapsScore {
+            lambda: Lambda::known(lambda),
+            k_reg,
+            penalty: Penalty::default(),
             draw,
         })
     });
-    scores.collect()
+    all.filter(|score| ScoreSpec::Raps(*score).fits(classes)).collect()
 }
 
-/// The threshold a candidate is judged at: rank `⌈(m + 1)(1 − α)⌉` of its own `m` scores, capped at `m`.
-///
-/// ```
-/// use conformax::{Alpha, CalibrationScores, judging_threshold};
-/// let scores = CalibrationScores::new(vec![1.0, 3.0, 2.0])?;
-/// assert_eq!(judging_threshold(&scores, Alpha::new(0.01)?), 3.0); // rank 4 capped at 3
-/// # Ok::<(), conformax::Error>(())
-/// ```
-pub fn judging_threshold(scores: &CalibrationScores, alpha: Alpha) -> f64 {
-    let rank = conformal_rank(scores.n(), alpha).unwrap_or(scores.n());
-    scores.as_slice()[rank as usize - 1]
-}
-
-/// The candidate with the smallest mean size; of equals the first in grid order.
-///
-/// ```
-/// assert_eq!(conformax::smallest(&[2.5, 1.5, 1.5]), Some(1));
-/// assert_eq!(conformax::smallest(&[]), None);
-/// ```
-pub fn smallest(average_sizes: &[f64]) -> Option<usize> {
-    (0..average_sizes.len())
-        .reduce(|best, next| if average_sizes[next] < average_sizes[best] { next } else { best })
-}
-
-/// Chooses the candidate with the smallest sets on the tuning rows and calibrates it on the others.
-///
-/// ```
-/// use conformax::{
-///     Alpha, CalibratingRows, Logits, Masked, Tuning, TuningRows, entmax_grid, tune,
-/// };
-/// let (tuning, calibrating) = ([2.0_f32, 0.0, 0.5, 1.0], [3.0_f32, 0.0, 0.0, 4.0]);
-/// let tuned = tune(
-///     &entmax_grid(),
-///     TuningRows::new(Logits::new(&tuning, 2)?, &[0, 0])?,
-///     CalibratingRows::new(Logits::new(&calibrating, 2)?, &[0, 1])?,
-///     Alpha::new(0.4)?,
-///     Tuning::Valid,
-///     Masked::Allowed,
-/// )?;
-/// assert_eq!(tuned.candidates.len(), 9);
-/// assert_eq!(tuned.calibration.scores().n(), 2);
-/// # Ok::<(), conformax::Error>(())
-/// ```
-pub fn tune<S: Score + Clone + Send, T: Logit>(
-    grid: &[S],
-    tuning_rows: TuningRows<'_, T>,
-    calibrating_rows: CalibratingRows<'_, T>,
-    alpha: Alpha,
-    tuning: Tuning,
-    masked: Masked,
-) -> Result<Tuned<S>> {
-    let (wanted, got) = (tuning_rows.logits.classes(), calibrating_rows.logits.classes());
-    if wanted != got {
-        return Err(Error::ClassCount { wanted, got });
+impl ScoreSpec {
+    /// Whether the score says something among so many classes: RAPS with `k_reg` at or beyond them is APS.
+    pub fn fits(self, classes: usize) -> bool {
+        self.parameters().k_reg.is_none_or(|k_reg| (k_reg as usize) < classes)
     }
-    let (logits, labels) = match tuning {
-        Tuning::Valid => (tuning_rows.logits, tuning_rows.labels),
-        Tuning::Paper => (calibrating_rows.logits, calibrating_rows.labels),
-    };
-    let thresholds = judging_thresholds(grid, logits, labels, alpha)?;
-    let sizes = average_sizes(grid, &thresholds, tuning_rows.logits)?;
-    let candidates: Vec<Candidate<S>> = (grid.iter().cloned().zip(thresholds).zip(&sizes))
-        .map(|((score, threshold), average_size)| Candidate { score, threshold, average_size: *average_size })
-        .collect();
-    let chosen = smallest(&sizes).ok_or(Error::NoCandidates)?;
-    let CalibratingRows { logits, labels } = calibrating_rows;
-    let calibration = Calibration::new(candidates[chosen].score.clone(), logits, labels, masked)?;
-    Ok(Tuned { calibration, candidates, chosen })
 }
 
-/// Mean set size over the rows at a threshold.
+/// Scores the true labels of tuning rows under every candidate; it finishes to the [`SizeCounter`] that measures their
+/// sets.
 ///
 /// ```
-/// use conformax::{EntmaxScore, Logits, average_size};
-/// let logits = Logits::new(&[2.0_f32, 0.0, 2.0, 1.5], 2)?;
-/// assert_eq!(average_size(&EntmaxScore::default(), logits, 1.0)?, 1.5);
+/// use conformax::{Alpha, Logits, Tuner, entmax_grid};
+/// let logits = Logits::new(&[1.0_f32, 3.0, 2.0, 0.0, 5.0, 1.0], 2)?;
+/// let mut tuner = Tuner::new(entmax_grid(), 2, Alpha::new(0.4)?)?;
+/// tuner.extend(logits.labelled(&[0, 0, 0])?)?;
+/// let mut sizes = tuner.finish()?;
+/// sizes.extend(logits)?;
+/// assert_eq!(sizes.finish()?.chosen(), 0); // two classes: every candidate gives the same sets
 /// # Ok::<(), conformax::Error>(())
 /// ```
-pub fn average_size<S: Score, T: Logit>(score: &S, logits: Logits<'_, T>, threshold: f64) -> Result<f64> {
-    average_sizes(std::slice::from_ref(score), &[threshold], logits).map(|sizes| sizes[0])
+#[derive(Clone, Debug)]
+pub struct Tuner<S> {
+    pub(crate) grid: Vec<S>,
+    pub(crate) classes: usize,
+    pub(crate) alpha: Alpha,
+    pub(crate) masked: Masked,
+    pub(crate) remember: Remember,
+    /// The scores of each candidate, in the order rows came.
+    pub(crate) scores: Vec<Vec<f64>>,
+    pub(crate) rows: RowSample,
 }
 
-/// The threshold of each candidate by its own scores: every candidate looks at a row while it is in the cache and its
-/// maximum is known, so the rows are read once for the whole grid.
-fn judging_thresholds<S: Score, T: Logit>(
-    grid: &[S],
-    logits: Logits<'_, T>,
-    labels: &[u32],
-    alpha: Alpha,
-) -> Result<Vec<f64>> {
-    let chunks = map_chunks(logits, |first, chunk| {
-        let mut scores = vec![Vec::with_capacity(chunk.len()); grid.len()];
-        visit_rows(first, chunk, |index, row| {
-            for (score, scores) in grid.iter().zip(&mut scores) {
-                scores.push(score.score(row, labels[first + index]));
-            }
-            Ok(())
-        })?;
-        Ok(scores)
-    })?;
-    let of_candidate = |candidate: usize| chunks.iter().flat_map(move |scores| &scores[candidate]).copied();
-    (0..grid.len())
-        .map(|candidate| CalibrationScores::new(of_candidate(candidate).collect()))
-        .map(|scores| Ok(judging_threshold(&scores?, alpha)))
-        .collect()
+impl<S: Score + Clone> Tuner<S> {
+    /// Judges these candidates at a level, on rows of so many classes.
+    pub fn new(grid: Vec<S>, classes: usize, alpha: Alpha) -> Result<Self> {
+        Logits::<f64>::new(&[], classes)?;
+        if grid.is_empty() {
+            return Err(Error::NoCandidates);
+        }
+        let scores = vec![Vec::new(); grid.len()];
+        let (masked, remember) = (Masked::default(), Remember::default());
+        Ok(Self { grid, classes, alpha, masked, remember, scores, rows: RowSample::default() })
+    }
+
+    /// The same with this meaning of −∞; before the first row.
+    #[must_use]
+    pub fn with_masked(self, masked: Masked) -> Self {
+        Self { masked, ..self }
+    }
+
+    /// The same, remembering its rows or not; before the first row.
+    #[must_use]
+    pub fn remembering(self, remember: Remember) -> Self {
+        Self { remember, ..self }
+    }
+
+    /// Rows taken in so far.
+    pub fn n(&self) -> u64 {
+        self.scores[0].len() as u64
+    }
+
+    /// Takes in rows. An error names the row in the whole and leaves everything as it was.
+    pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
+        let before = self.n();
+        let chunks = self.scored(rows).map_err(|error| error.offset_rows(before))?;
+        for (scores, names) in chunks {
+            self.scores.iter_mut().zip(scores).for_each(|(all, scores)| all.extend(scores));
+            self.rows.extend(&names);
+        }
+        Ok(())
+    }
+
+    #[expect(clippy::type_complexity, reason = "scores by candidate, and fingerprints")]
+    fn scored<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<(Vec<Vec<f64>>, Vec<u64>)>> {
+        let logits = rows.logits();
+        if logits.classes() != self.classes {
+            return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
+        }
+        self.masked.check(rows)?;
+        let shared = shared_ranking(&self.grid);
+        map_chunks(logits, |first, chunk| {
+            let mut scores = vec![Vec::with_capacity(chunk.len()); self.grid.len()];
+            visit_rows(first, chunk, |index, row| {
+                let label = rows.labels()[first + index];
+                match &shared {
+                    Some((draw, raps)) => {
+                        let ranked = RankedSoftmax::new(row, *draw);
+                        let of_label = raps.iter().map(|score| ranked.raps_of(score, label));
+                        scores.iter_mut().zip(of_label).for_each(|(scores, score)| scores.push(score));
+                    }
+                    None => {
+                        for (score, scores) in self.grid.iter().zip(&mut scores) {
+                            scores.push(score.score(row, label));
+                        }
+                    }
+                }
+                Ok(())
+            })?;
+            let names = if self.remember == Remember::Rows { hash_rows(chunk) } else { Vec::new() };
+            Ok((scores, names))
+        })
+    }
+
+    /// Takes in what another took in. It must have the same candidates, classes, level and policies.
+    pub fn merge(&mut self, other: Self) -> Result<()>
+    where
+        S: PartialEq,
+    {
+        let differs = match () {
+            () if self.grid != other.grid => Some("candidates"),
+            () if self.classes != other.classes => Some("numbers of classes"),
+            () if self.alpha != other.alpha => Some("levels"),
+            () if self.masked != other.masked => Some("policies for masked classes"),
+            () if self.remember != other.remember => Some("remembered rows"),
+            () => None,
+        };
+        if let Some(what) = differs {
+            return Err(Error::Unlike { what });
+        }
+        self.scores.iter_mut().zip(other.scores).for_each(|(mine, theirs)| mine.extend(theirs));
+        self.rows.merge(other.rows);
+        Ok(())
+    }
+
+    /// Takes the candidates' thresholds. An error where there is no row.
+    pub fn finish(self) -> Result<SizeCounter<S>> {
+        if self.n() == 0 {
+            return Err(Error::NoTuningRows);
+        }
+        let (alpha, masked) = (self.alpha, self.masked);
+        let judged =
+            self.scores.into_iter().map(|scores| Ok(SortedScores::new(scores)?.judging_threshold(alpha)));
+        let thresholds: Vec<f64> = judged.collect::<Result<_>>()?;
+        let predictors = self.grid.into_iter().zip(thresholds);
+        let predictors: Vec<Predictor<S>> = predictors
+            .map(|(score, threshold)| Predictor::new(score, Thresholds::One(threshold)).with_masked(masked))
+            .collect();
+        let (totals, rows) = (vec![0; predictors.len()], self.rows.finish());
+        Ok(SizeCounter { predictors, classes: self.classes, totals, n: 0, rows })
+    }
 }
 
-/// Mean set size of each candidate at its threshold, in one pass over the rows.
-fn average_sizes<S: Score, T: Logit>(
-    grid: &[S],
-    thresholds: &[f64],
-    logits: Logits<'_, T>,
-) -> Result<Vec<f64>> {
-    let chunks = map_chunks(logits, |first, chunk| {
-        let (mut totals, mut set) = (vec![0_u64; grid.len()], Vec::new());
-        visit_rows(first, chunk, |_, row| {
-            for ((score, threshold), total) in grid.iter().zip(thresholds).zip(&mut totals) {
-                set.clear();
-                score.set_into(row, *threshold, &mut set);
-                *total += set.len() as u64;
+/// Counts the labels of every candidate's sets on the tuning rows, and finishes to the choice.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SizeCounter<S> {
+    pub(crate) predictors: Vec<Predictor<S>>,
+    pub(crate) classes: usize,
+    pub(crate) totals: Vec<u64>,
+    pub(crate) n: u64,
+    pub(crate) rows: RowSet,
+}
+
+impl<S: Score + Clone> SizeCounter<S> {
+    /// The rows that gave the thresholds, where they were remembered.
+    pub fn rows(&self) -> &RowSet {
+        &self.rows
+    }
+
+    /// Rows taken in so far.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Takes in tuning rows; labels are not needed. An error names the row in the whole.
+    pub fn extend<T: Logit>(&mut self, logits: Logits<'_, T>) -> Result<()> {
+        if logits.classes() != self.classes {
+            return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
+        }
+        let totals = self.counted(logits).map_err(|error| error.offset_rows(self.n))?;
+        self.totals.iter_mut().zip(totals).for_each(|(total, more)| *total += more);
+        self.n += logits.len() as u64;
+        Ok(())
+    }
+
+    fn counted<T: Logit>(&self, logits: Logits<'_, T>) -> Result<Vec<u64>> {
+        let mut totals = vec![0; self.predictors.len()];
+        let scores: Vec<&S> = self.predictors.iter().map(Predictor::score).collect();
+        match shared_ranking(&scores) {
+            Some((draw, raps)) => {
+                let chunks = map_chunks(logits, |first, chunk| {
+                    let mut totals = vec![0; raps.len()];
+                    visit_rows(first, chunk, |_, row| {
+                        let ranked = RankedSoftmax::new(row, draw);
+                        for ((score, predictor), total) in raps.iter().zip(&self.predictors).zip(&mut totals)
+                        {
+                            *total += size_of_ranked(score, predictor, &ranked, row);
+                        }
+                        Ok(())
+                    })?;
+                    Ok(totals)
+                })?;
+                for chunk in chunks {
+                    totals.iter_mut().zip(chunk).for_each(|(total, more): (&mut u64, u64)| *total += more);
+                }
             }
-            Ok(())
-        })?;
+            None => drain_sets(&self.predictors, logits, |sets| {
+                for (total, sets) in totals.iter_mut().zip(&sets) {
+                    *total += sets.labels().len() as u64;
+                }
+            })?,
+        }
         Ok(totals)
+    }
+
+    /// Takes in what another counted for the same candidates at the same thresholds.
+    pub fn merge(&mut self, other: Self) -> Result<()>
+    where
+        S: PartialEq,
+    {
+        if self.predictors != other.predictors {
+            return Err(Error::Unlike { what: "candidates or their thresholds" });
+        }
+        if self.classes != other.classes {
+            return Err(Error::Unlike { what: "numbers of classes" });
+        }
+        self.totals.iter_mut().zip(&other.totals).for_each(|(total, more)| *total += more);
+        self.n += other.n;
+        Ok(())
+    }
+
+    /// Chooses. An error where there is no row.
+    pub fn finish(self) -> Result<Choice<S>> {
+        if self.n == 0 {
+            return Err(Error::NoTuningRows);
+        }
+        let candidates = self.predictors.into_iter().zip(&self.totals).map(|(predictor, total)| {
+            let threshold = predictor.thresholds().as_slice()[0];
+            Candidate::new(predictor.score().clone(), threshold, *total as f64 / self.n as f64)
+        });
+        Choice::of(candidates.collect())
+    }
+}
+
+/// RAPS's candidates share their softmax and its ranking, which cost far more than a score: the draw and the grid where
+/// all are RAPS of one draw.
+fn shared_ranking<S: Score>(grid: &[S]) -> Option<(Draw, Vec<RapsScore>)> {
+    let raps = |score: &S| match known(score)? {
+        ScoreSpec::Raps(raps) => Some(raps),
+        _ => None,
+    };
+    let grid: Vec<RapsScore> = grid.iter().map(raps).collect::<Option<_>>()?;
+    let draw = grid.first()?.draw;
+    (grid.len() > 1 && grid.iter().all(|score| score.draw == draw)).then_some((draw, grid))
+}
+
+/// The size of a row's set. An infinite threshold takes in labels of probability zero too, which the ranking leaves out.
+fn size_of_ranked<S: Score, T: Logit>(
+    score: &RapsScore,
+    predictor: &Predictor<S>,
+    ranked: &RankedSoftmax,
+    row: Row<'_, T>,
+) -> u64 {
+    let threshold = predictor.thresholds().as_slice()[0];
+    if threshold == f64::INFINITY && predictor.masked() == Masked::Allowed {
+        return row.classes() as u64;
+    }
+    let places = 0..ranked.labels().len();
+    places.filter(|place| ranked.raps(score, *place) <= threshold).count() as u64
+}
+
+/// What [`tune`] chooses from and on.
+#[derive(Clone, Copy, Debug)]
+pub struct TuneOn<'a, S, T> {
+    /// Candidates; of equals the first wins.
+    pub grid: &'a [S],
+    /// Rows that choose and never calibrate.
+    pub tuning: Labelled<'a, T>,
+    /// Rows that calibrate the choice, which knows nothing of them.
+    pub calibrating: Labelled<'a, T>,
+    /// The level at which candidates are judged.
+    pub alpha: Alpha,
+    /// Where candidates' thresholds come from.
+    pub method: Tuning,
+    /// What −∞ logits mean.
+    pub masked: Masked,
+}
+
+/// The choice, and its calibration on rows that it has not seen.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Tuned<S> {
+    /// The calibrated choice.
+    pub calibration: Calibration<S>,
+    /// How every candidate fared.
+    pub choice: Choice<S>,
+}
+
+/// Chooses the candidate with the smallest sets and calibrates it: the short form of [`Tuner`] and `Calibrator`.
+///
+/// ```
+/// use conformax::{Alpha, Logits, Masked, TuneOn, Tuning, entmax_grid, tune};
+/// let (chooses, calibrates) = ([1.0_f32, 3.0, 2.0, 0.0], [4.0_f32, 1.0, 0.5, 2.0]);
+/// let tuned = tune(TuneOn {
+///     grid: &entmax_grid(),
+///     tuning: Logits::new(&chooses, 2)?.labelled(&[0, 0])?,
+///     calibrating: Logits::new(&calibrates, 2)?.labelled(&[0, 1])?,
+///     alpha: Alpha::new(0.4)?,
+///     method: Tuning::Valid,
+///     masked: Masked::Allowed,
+/// })?;
+/// assert_eq!(tuned.choice.candidates().len(), 9);
+/// assert_eq!(tuned.calibration.n(), 2);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+pub fn tune<S: Score + Clone, T: Logit>(on: TuneOn<'_, S, T>) -> Result<Tuned<S>> {
+    let TuneOn { grid, tuning, calibrating, alpha, method, masked } = on;
+    let classes = tuning.logits().classes();
+    if tuning.is_empty() {
+        return Err(Error::NoTuningRows);
+    }
+    if calibrating.is_empty() {
+        return Err(Error::NoCalibrationRows);
+    }
+    let calibrated = |score: S| {
+        let mut calibrator = Calibrator::new(score, classes)?.with_masked(masked);
+        calibrator.extend(calibrating)?;
+        calibrator.finish()
+    };
+    let mut tuner = Tuner::new(grid.to_vec(), classes, alpha)?.with_masked(masked);
+    tuner.extend(match method {
+        Tuning::Valid => tuning,
+        Tuning::Paper => calibrating,
     })?;
-    let total = |candidate: usize| chunks.iter().map(|totals| totals[candidate]).sum::<u64>();
-    Ok((0..grid.len()).map(|candidate| total(candidate) as f64 / logits.len() as f64).collect())
+    let mut sizes = tuner.finish()?;
+    sizes.extend(tuning.logits())?;
+    let choice = sizes.finish()?;
+    Ok(Tuned { calibration: calibrated(choice.score().clone())?, choice })
 }

@@ -1,8 +1,9 @@
-//! `Alpha` and `Gamma`: numbers that are checked once and trusted after.
+//! `Alpha`, `Gamma` and `Lambda`: numbers that are checked once and trusted after.
 //!
-//! Both are decimals. A float stands for its shortest round-trip decimal, so `0.1` is one tenth and not the
+//! Levels and indices are decimals. A float stands for its shortest round-trip decimal, so `0.1` is one tenth and not the
 //! binary fraction next to it; ranks and `δ = 1/(γ − 1)` are then integer arithmetic.
 
+use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
@@ -37,17 +38,17 @@ impl Decimal {
         for digit in whole.chars().chain(fraction.trim_end_matches('0').chars()) {
             digits = digits.checked_mul(10)?.checked_add(u64::from(digit.to_digit(10)?))?;
         }
+        if digits == 0 {
+            return Some(Self { digits: 0, scale: 0 });
+        }
         scale -= (fraction.len() - fraction.trim_end_matches('0').len()) as i64;
         while scale < 0 {
             digits = digits.checked_mul(10)?;
             scale += 1;
         }
-        while scale > 0 && digits.is_multiple_of(10) && digits > 0 {
+        while scale > 0 && digits.is_multiple_of(10) {
             digits /= 10;
             scale -= 1;
-        }
-        if digits == 0 {
-            scale = 0;
         }
         (digits < 1_000_000_000_000_000_000).then_some(Self { digits, scale: u32::try_from(scale).ok()? })
     }
@@ -58,9 +59,42 @@ impl Decimal {
     }
 }
 
+/// Places after the point up to which a decimal is written out; smaller ones get an exponent.
+const PLAIN_PLACES: u32 = 18;
+
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.value())
+        let Self { digits, scale } = *self;
+        if scale > PLAIN_PLACES {
+            return write!(f, "{digits}e-{scale}");
+        }
+        let one = 10u64.pow(scale);
+        write!(f, "{}", digits / one)?;
+        match scale {
+            0 => Ok(()),
+            _ => write!(f, ".{:0width$}", digits % one, width = scale as usize),
+        }
+    }
+}
+
+impl Ord for Decimal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        if self.scale > other.scale {
+            return other.cmp(self).reverse();
+        }
+        // Fewer than 19 digits each: with 19 places more, `other` is smaller than any positive number here.
+        let places = other.scale - self.scale;
+        match (self.digits, 10u128.checked_pow(places).filter(|_| places <= 19)) {
+            (0, _) => 0.cmp(&other.digits),
+            (digits, Some(one)) => (u128::from(digits) * one).cmp(&u128::from(other.digits)),
+            (_, None) => Ordering::Greater,
+        }
+    }
+}
+
+impl PartialOrd for Decimal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -74,18 +108,11 @@ impl fmt::Display for Decimal {
 /// assert_eq!(alpha.to_string(), "0.1");
 /// # Ok::<(), conformax::Error>(())
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Alpha(Decimal);
 
 impl Alpha {
     /// The level whose shortest decimal `alpha` is.
-    ///
-    /// ```
-    /// # use conformax::Alpha;
-    /// assert_eq!(Alpha::new(0.05)?.value(), 0.05);
-    /// assert!(Alpha::new(0.0).is_err() && Alpha::new(1.0).is_err() && Alpha::new(f64::NAN).is_err());
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn new(alpha: f64) -> Result<Self> {
         if alpha > 0.0 && alpha < 1.0 {
             Decimal::shortest(alpha).map(Self).ok_or(Error::Alpha(alpha))
@@ -95,12 +122,6 @@ impl Alpha {
     }
 
     /// The level `1 − confidence`, complemented in decimal.
-    ///
-    /// ```
-    /// # use conformax::Alpha;
-    /// assert_eq!(Alpha::from_confidence(0.95)?, Alpha::new(0.05)?);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn from_confidence(confidence: f64) -> Result<Self> {
         let fault = Error::Confidence(confidence);
         if !(confidence > 0.0 && confidence < 1.0) {
@@ -114,23 +135,11 @@ impl Alpha {
     }
 
     /// The nearest `f64`, for showing and plotting; ranks never go through it.
-    ///
-    /// ```
-    /// # use conformax::Alpha;
-    /// assert_eq!("0.30".parse::<Alpha>()?.value(), 0.3);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn value(self) -> f64 {
         self.0.value()
     }
 
     /// `1 − α` as the nearest `f64`: the coverage that is promised.
-    ///
-    /// ```
-    /// # use conformax::Alpha;
-    /// assert_eq!(Alpha::new(0.1)?.confidence(), 0.9);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn confidence(self) -> f64 {
         let Decimal { digits, scale } = self.0;
         match 10u64.checked_pow(scale) {
@@ -149,13 +158,6 @@ impl Alpha {
     }
 
     /// Calibration rows that give a finite threshold: `⌈1/α⌉ − 1`.
-    ///
-    /// ```
-    /// # use conformax::Alpha;
-    /// assert_eq!(Alpha::new(0.1)?.rows_needed(), 9);
-    /// assert_eq!(Alpha::new(0.03)?.rows_needed(), 33);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn rows_needed(self) -> u64 {
         let enough = 10u128.checked_pow(self.0.scale).map(|one| one.div_ceil(u128::from(self.0.digits)) - 1);
         enough.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(u64::MAX)
@@ -210,38 +212,27 @@ impl Gamma {
     pub const SPARSEMAX: Self = Self { value: 2.0, delta: 1.0, inverse_delta: 1.0 };
 
     /// The index whose shortest decimal `gamma` is.
-    ///
-    /// ```
-    /// # use conformax::Gamma;
-    /// assert_eq!(Gamma::new(1.5)?, Gamma::ENTMAX15);
-    /// assert!(Gamma::new(0.9).is_err() && Gamma::new(17.0).is_err());
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn new(gamma: f64) -> Result<Self> {
         if !(1.0..=16.0).contains(&gamma) {
             return Err(Error::Gamma(gamma));
         }
-        let Decimal { digits, scale } = Decimal::shortest(gamma).ok_or(Error::Gamma(gamma))?;
+        Decimal::shortest(gamma).map(Self::of).ok_or(Error::Gamma(gamma))
+    }
+
+    /// Of a decimal between 1 and 16, whose scale is then at most 17.
+    fn of(decimal: Decimal) -> Self {
+        let Decimal { digits, scale } = decimal;
         let one = 10u64.pow(scale);
-        Ok(Self { value: gamma, delta: ratio(one, digits - one), inverse_delta: ratio(digits - one, one) })
+        let (delta, inverse_delta) = (ratio(one, digits - one), ratio(digits - one, one));
+        Self { value: decimal.value(), delta, inverse_delta }
     }
 
     /// γ itself.
-    ///
-    /// ```
-    /// # use conformax::Gamma;
-    /// assert_eq!(Gamma::SPARSEMAX.value(), 2.0);
-    /// ```
     pub fn value(self) -> f64 {
         self.value
     }
 
     /// `δ = 1/(γ − 1)`, the order of the norm in the score and the exponent of the activation; ∞ at γ = 1.
-    ///
-    /// ```
-    /// # use conformax::Gamma;
-    /// assert_eq!(Gamma::ENTMAX15.delta(), 2.0);
-    /// ```
     pub fn delta(self) -> f64 {
         self.delta
     }
@@ -258,6 +249,18 @@ impl Default for Gamma {
     }
 }
 
+impl FromStr for Gamma {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let decimal = Decimal::parse(text.trim()).ok_or_else(|| Error::Decimal(text.to_owned()))?;
+        match (1.0..=16.0).contains(&decimal.value()) && decimal >= (Decimal { digits: 1, scale: 0 }) {
+            true => Ok(Self::of(decimal)),
+            false => Err(Error::Gamma(decimal.value())),
+        }
+    }
+}
+
 impl fmt::Display for Gamma {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.value)
@@ -268,6 +271,52 @@ impl fmt::Display for Gamma {
 impl serde::Serialize for Gamma {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
         serializer.serialize_f64(self.value)
+    }
+}
+
+/// A penalty or weight for each rank, as RAPS and SAPS have: finite and not negative.
+///
+/// ```
+/// use conformax::Lambda;
+/// assert_eq!(Lambda::new(0.01)?.value(), 0.01);
+/// assert!(Lambda::new(-1.0).is_err() && Lambda::new(f64::NAN).is_err());
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lambda(f64);
+
+impl Lambda {
+    /// Checks the number.
+    pub fn new(lambda: f64) -> Result<Self> {
+        match (0.0..f64::INFINITY).contains(&lambda) {
+            // + 0.0, since −0 would be printed and compared as another number.
+            true => Ok(Self(lambda + 0.0)),
+            false => Err(Error::Parameter { name: "lambda", wanted: "finite and not negative", got: lambda }),
+        }
+    }
+
+    /// A number that is known to be sound when the crate is compiled.
+    pub(crate) const fn known(lambda: f64) -> Self {
+        assert!(lambda >= 0.0 && lambda < f64::INFINITY, "finite and not negative");
+        Self(lambda)
+    }
+
+    /// λ itself.
+    pub fn value(self) -> f64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Lambda {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Lambda {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        serializer.serialize_f64(self.0)
     }
 }
 
@@ -374,8 +423,40 @@ mod tests {
         assert_eq!(alpha.0.to_string(), "0.05");
         // Beyond nineteen places one is no longer a power of ten in 64 bits.
         assert_eq!(Alpha::new(1e-30).unwrap().confidence(), 1.0);
+        for text in ["0.1", "0.000000000000000001", "1e-19", "15e-401", "0.123456789012345678"] {
+            assert_eq!(text.parse::<Alpha>().unwrap().to_string(), text);
+        }
         assert_eq!("0.00100000000000000001".parse::<Alpha>().unwrap().confidence(), 0.999);
         assert_eq!(Gamma::new(1.25).unwrap().to_string(), "1.25");
+    }
+
+    #[test]
+    fn zero_is_zero_whatever_its_exponent() {
+        for text in ["0e2147483647", "0e-2147483648", "0.0e9"] {
+            assert_eq!(Decimal::parse(text), Some(Decimal { digits: 0, scale: 0 }), "{text}");
+        }
+    }
+
+    #[test]
+    fn levels_are_ordered_as_numbers() {
+        let rising = ["1e-400", "2e-400", "1e-30", "0.05", "0.0999999999999999999", "0.1", "0.11", "0.9"];
+        let levels = rising.map(|text| text.parse::<Alpha>());
+        for (place, level) in levels.iter().enumerate() {
+            for (other_place, other) in levels.iter().enumerate() {
+                let pair = (level.as_ref().unwrap(), other.as_ref().unwrap());
+                assert_eq!(pair.0.cmp(pair.1), place.cmp(&other_place), "{} and {}", pair.0, pair.1);
+            }
+        }
+    }
+
+    #[test]
+    fn indices_are_read_from_text_as_from_numbers() {
+        for text in ["1", "1.1", "1.5", "2", "16", " 1.30 "] {
+            assert_eq!(text.parse::<Gamma>().unwrap(), Gamma::new(text.trim().parse().unwrap()).unwrap());
+        }
+        for text in ["0.9999999999999999999", "0.99999999999999999", "16.1", "x", "", "-2", "17"] {
+            assert!(text.parse::<Gamma>().is_err(), "{text}");
+        }
     }
 
     #[test]

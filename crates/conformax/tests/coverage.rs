@@ -11,9 +11,9 @@ mod procedure;
 mod verdict;
 
 use conformax::{
-    Alpha, ApsScore, Calibrated, CalibratingRows, Calibration, CalibrationScores, Draw, Empty, EntmaxScore,
-    Gamma, InvProbScore, Level, Masked, PredictionSets, Result, Score, ScoreSpec, Tuning, TuningRows,
-    calibrate, predict_each, score_labels, split, tune,
+    Alpha, ApsScore, Calibration, Draw, Empty, EntmaxScore, Gamma, InvProbScore, Level, Masked,
+    PredictionSets, Predictor, Result, Score, ScoreSpec, SortedScores, Thresholds, TuneOn, Tuning, calibrate,
+    predict_each, score_labels, split, tune,
 };
 
 use pool::{Pool, Random, Rows};
@@ -89,7 +89,7 @@ fn entmax_covers_by_the_law_given_a_positive_threshold() {
     let verdict = trial.judge(2, |calibrating, test, _| {
         let model =
             calibrate(EntmaxScore::default(), calibrating.logits(), &calibrating.labels, trial.alpha)?;
-        assert!(model.level().threshold > 0.0);
+        assert!(model.thresholds().as_slice()[0] > 0.0);
         model.predict(test.logits())
     });
     assert!(verdict.as_ref().unwrap().is_law(), "{verdict:?}");
@@ -107,8 +107,9 @@ fn covers_by_the_law_over_seeded_splits_of_one_pool_at_several_levels() {
         let parts = split(n + m, &[0.4, 0.6], seed).unwrap();
         let (calibrating, test) = (rows.take(&parts[0]), rows.take(&parts[1]));
         let calibration =
-            Calibration::new(InvProbScore, calibrating.logits(), &calibrating.labels, Masked::Never).unwrap();
-        let models = levels.map(|alpha| calibration.at(alpha));
+            Calibration::of(InvProbScore, calibrating.logits().labelled(&calibrating.labels).unwrap())
+                .unwrap();
+        let models = levels.map(|alpha| calibration.at(alpha).0);
         for (counts, sets) in counts.iter_mut().zip(predict_each(&models, test.logits()).unwrap()) {
             counts.push(covered(&sets, &test.labels));
         }
@@ -137,24 +138,24 @@ fn covers_at_least_the_law_with_the_top_label_in_empty_sets() {
     assert!(verdict.is_at_least_law() && verdict.surplus > DISTANCE, "{verdict:?}");
 }
 
-/// Sets at a level that calibration did not find by itself.
+/// Sets at a threshold that calibration did not find by itself.
 fn predict_at<S: Score + Clone>(
     score: &S,
     trial: Trial,
     calibrating: &Rows,
     test: &Rows,
-    fault: impl Fn(&CalibrationScores, Level) -> Level,
+    fault: impl Fn(&SortedScores, Level) -> f64,
 ) -> Result<PredictionSets> {
-    let scores = CalibrationScores::new(score_labels(score, calibrating.logits(), &calibrating.labels)?)?;
-    let level = fault(&scores, scores.level(trial.alpha));
-    Calibrated::new(score.clone(), level).predict(test.logits())
+    let scores = SortedScores::new(score_labels(score, calibrating.labelled()?)?)?;
+    let threshold = fault(&scores, scores.level(trial.alpha));
+    Predictor::new(score.clone(), Thresholds::One(threshold)).predict(test.logits())
 }
 
-/// The level with its threshold moved by whole ranks.
-fn shifted(scores: &CalibrationScores, level: Level, by: i64) -> Level {
+/// The threshold moved by whole ranks.
+fn shifted(scores: &SortedScores, level: Level, by: i64) -> f64 {
     let rank =
-        level.rank.and_then(|rank| rank.checked_add_signed(by)).expect("both ranks are within the rows");
-    Level { rank: Some(rank), threshold: scores.as_slice()[rank as usize - 1], ..level }
+        level.rank().and_then(|rank| rank.checked_add_signed(by)).expect("both ranks are within the rows");
+    scores.as_slice()[rank as usize - 1]
 }
 
 #[test]
@@ -162,7 +163,7 @@ fn sees_a_rank_one_too_low_and_one_too_high() {
     for (n, alpha) in [(19, 0.5), (49, 0.2), (99, 0.1), (199, 0.05)] {
         let trial = Trial::new(Pool::TieFree, n, alpha).unwrap();
         let verdict = |by| {
-            let fault = |scores: &CalibrationScores, level| shifted(scores, level, by);
+            let fault = |scores: &SortedScores, level| shifted(scores, level, by);
             trial.judge(6, |cal, test, _| predict_at(&SPARSEMAX, trial, cal, test, fault)).unwrap()
         };
         let (low, right, high) = (verdict(-1), verdict(0), verdict(1));
@@ -173,8 +174,8 @@ fn sees_a_rank_one_too_low_and_one_too_high() {
 }
 
 /// The next number below the threshold makes `≤` mean `<`.
-fn strict(_: &CalibrationScores, level: Level) -> Level {
-    Level { threshold: level.threshold.next_down(), ..level }
+fn strict(scores: &SortedScores, level: Level) -> f64 {
+    scores.threshold(level.alpha()).next_down()
 }
 
 #[test]
@@ -194,7 +195,9 @@ fn sees_strict_membership_on_ties_and_nowhere_else() {
 #[test]
 fn sees_strict_membership_at_a_threshold_of_zero() {
     let trial = Trial::new(Pool::Certain, 99, 0.1).unwrap();
-    let right = trial.judge(8, |cal, test, _| predict_at(&SPARSEMAX, trial, cal, test, |_, level| level));
+    let right = trial.judge(8, |cal, test, _| {
+        predict_at(&SPARSEMAX, trial, cal, test, |scores, level| shifted(scores, level, 0))
+    });
     assert_eq!(right.unwrap().mean, 1.0, "the threshold is 0 and the top label the true one");
     let strict = trial.judge(8, |cal, test, _| predict_at(&SPARSEMAX, trial, cal, test, strict)).unwrap();
     assert_eq!(strict.mean, 0.0);
@@ -257,15 +260,15 @@ fn sees_a_seed_chosen_on_calibrating_rows() {
     let verdict = |tuning| {
         let judged = trial.judge(12, |calibrating, test, random| {
             let choosing = trial.pool.draw(33, random);
-            let tuned = tune(
-                &grid,
-                TuningRows::new(choosing.logits(), &choosing.labels)?,
-                CalibratingRows::new(calibrating.logits(), &calibrating.labels)?,
-                trial.alpha,
-                tuning,
-                Masked::Allowed,
-            )?;
-            tuned.calibration.at(trial.alpha).predict(test.logits())
+            let tuned = tune(TuneOn {
+                grid: &grid,
+                tuning: choosing.labelled()?,
+                calibrating: calibrating.labelled()?,
+                alpha: trial.alpha,
+                method: tuning,
+                masked: Masked::Allowed,
+            })?;
+            tuned.calibration.at(trial.alpha).0.predict(test.logits())
         });
         judged.unwrap()
     };

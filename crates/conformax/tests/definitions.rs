@@ -1,8 +1,12 @@
 //! Scores that the golden values lack, against their definition in plain code.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod common;
+
+use common::{at, set_of};
 use conformax::{
-    Draw, EntmaxScore, Gamma, MarginScore, RankedSoftmax, RapsScore, Row, SapsScore, Score, softmax,
+    Draw, EntmaxScore, Gamma, KnownScores, Lambda, MarginScore, Predictor, RankedRow, RapsScore, Row,
+    SapsScore, Score, ScoreSpec, SizeScratch, Thresholds, softmax,
 };
 
 /// Two paths in `f64` to the same number.
@@ -34,20 +38,37 @@ fn the_margin_is_to_the_best_other_label() {
     }
 }
 
-/// The row ranked once for many candidates gives the bits of the score.
+/// The row ranked once for many candidates gives the bits of the score, and the sizes of the sets.
 #[test]
-fn a_ranked_row_scores_as_the_score_does() {
-    let score = RapsScore { lambda: 0.1, k_reg: 1, ..RapsScore::default() };
-    for row in ROWS {
-        let row = Row::new(row).unwrap();
-        let ranked = RankedSoftmax::new(row, Draw::Seeded(7));
-        let score = RapsScore { draw: Draw::Seeded(7), ..score };
-        let mut possible: Vec<u32> =
-            (0..row.classes() as u32).filter(|label| row.logit(*label) > f64::NEG_INFINITY).collect();
-        possible.sort_by(|a, b| row.logit(*b).total_cmp(&row.logit(*a)).then(a.cmp(b)));
-        assert_eq!(ranked.labels(), possible);
-        for (place, label) in possible.into_iter().enumerate() {
-            assert_eq!(ranked.raps(&score, place).to_bits(), score.score(row, label).to_bits());
+fn a_ranked_row_says_what_scores_and_sets_say() {
+    let raps = |lambda: f64| RapsScore {
+        lambda: Lambda::new(lambda).unwrap(),
+        k_reg: 1,
+        draw: Draw::Seeded(7),
+        ..RapsScore::default()
+    };
+    let specs = [
+        ScoreSpec::Raps(raps(0.1)),
+        ScoreSpec::Raps(raps(2.0)),
+        ScoreSpec::Entmax(EntmaxScore::default()),
+        ScoreSpec::Margin(MarginScore),
+    ];
+    for logits in ROWS {
+        let row = Row::new(logits).unwrap();
+        let ranked = RankedRow::new(row, Draw::Seeded(7));
+        for spec in specs {
+            let scores: Vec<f64> = (0..row.classes() as u32).map(|label| spec.score(row, label)).collect();
+            for (label, score) in (0..).zip(&scores) {
+                assert_eq!(ranked.score(&spec, row, label).to_bits(), score.to_bits(), "{spec} of {label}");
+            }
+            let cutoff = scores.iter().copied().filter(|score| *score < f64::INFINITY).fold(0.0, f64::max);
+            let (mut known, mut scratch) = (KnownScores::default(), SizeScratch::default());
+            ranked.with_sizes(&spec, row, &mut known, cutoff, &mut scratch, |sizes| {
+                for threshold in scores.iter().flat_map(|score| [*score, score.next_down()]) {
+                    let plain = scores.iter().filter(|score| **score <= threshold).count();
+                    assert_eq!(sizes.at(threshold), plain, "{spec} at {threshold}");
+                }
+            });
         }
     }
 }
@@ -58,11 +79,9 @@ fn a_ranked_row_scores_as_the_score_does() {
 fn what_follows_a_close_label_is_not_taken_for_granted() {
     for gamma in [2.5, 3.0, 8.0, 16.0] {
         let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
-        let row = Row::new(&[0.0, -(1.0 - 5e-9), -1.0]).unwrap();
-        let mut set = Vec::new();
-        score.set_into(row, 1.0, &mut set);
-        assert!(score.score(row, 2) > 1.0);
-        assert_eq!(set, [0, 1], "{gamma}");
+        let row = [0.0, -(1.0 - 5e-9), -1.0];
+        assert!(score.score(Row::new(&row).unwrap(), 2) > 1.0);
+        assert_eq!(set_of(&at(score, 1.0), &row, None), [0, 1], "{gamma}");
     }
 }
 
@@ -112,37 +131,49 @@ fn entmax_sets_are_the_definition() {
             let scores: Vec<f64> = ranked.iter().map(|label| score.score(row, *label)).collect();
             for threshold in thresholds(&scores) {
                 let within = |place: &usize| scores[*place] <= threshold;
-                let (labels, bits): (Vec<u32>, Vec<u64>) =
-                    (0..classes).filter(within).map(|place| (ranked[place], scores[place].to_bits())).unzip();
-                let (mut set, mut scored, mut found) = (vec![9], vec![9], Vec::new());
-                score.set_into(row, threshold, &mut set);
-                score.scored_set_into(row, threshold, &mut scored, &mut found);
-                assert_eq!(set[1..], labels, "{logits:?}, gamma {gamma}, threshold {threshold:e}");
-                assert_eq!(scored, set);
-                assert_eq!(found.into_iter().map(f64::to_bits).collect::<Vec<_>>(), bits);
+                let labels: Vec<u32> = (0..classes).filter(within).map(|place| ranked[place]).collect();
+                let set = set_of(&at(score, threshold), &logits, None);
+                assert_eq!(set, labels, "{logits:?}, gamma {gamma}, threshold {threshold:e}");
+                // By label, at most this threshold: the label's own score, or just below it.
+                let own =
+                    |place: usize| if place % 3 == 0 { scores[place].next_down() } else { scores[place] };
+                let mut by_label = vec![0.0; classes];
+                (0..classes).for_each(|place| by_label[ranked[place] as usize] = own(place).min(threshold));
+                let own_wanted: Vec<u32> = (0..classes)
+                    .filter(|place| scores[*place] <= own(*place).min(threshold))
+                    .map(|place| ranked[place])
+                    .collect();
+                let by_label = Predictor::new(score, Thresholds::PerLabel(by_label));
+                assert_eq!(
+                    set_of(&by_label, &logits, None),
+                    own_wanted,
+                    "{logits:?}, gamma {gamma}, {threshold:e}"
+                );
             }
         }
     }
 }
 
-/// `U·p₁` and `p₁ − U·p₁` at the top: without a draw 0 and all of it.
+/// Not randomised is the largest value of the randomised score: `U·p₁` with all of it, `p₁ − U·p₁` with none.
 #[test]
-fn a_score_without_a_draw_does_not_draw() {
-    let row = Row::new(&[2.0, 0.0]).unwrap();
-    let top = softmax(&[2.0, 0.0]).unwrap()[0];
-    assert_eq!(SapsScore { lambda: 0.3, draw: Draw::Zero }.score(row, 0), 0.0);
-    let raps = RapsScore { lambda: 0.0, draw: Draw::Zero, ..RapsScore::default() };
+fn a_score_without_a_draw_takes_its_largest_value() {
+    let row = Row::new(&[2.0, 0.0, 1.0]).unwrap();
+    let top = softmax(&[2.0, 0.0, 1.0]).unwrap()[0];
+    let lambda = Lambda::new(0.3).unwrap();
+    let saps = SapsScore { lambda, draw: Draw::Conservative };
+    for (label, wanted) in [(0, top), (2, top + 0.3), (1, top + 0.6)] {
+        assert!((saps.score(row, label) - wanted).abs() < ROUNDING, "label {label}");
+    }
+    let raps =
+        RapsScore { lambda: Lambda::new(0.0).unwrap(), draw: Draw::Conservative, ..RapsScore::default() };
     assert!((raps.score(row, 0) - top).abs() < ROUNDING);
-}
-
-#[test]
-fn a_checked_score_is_the_same_score() {
-    let saps = SapsScore { lambda: 0.3, draw: Draw::Zero };
-    assert_eq!(saps.checked().unwrap(), saps);
-    let raps = RapsScore { lambda: 0.3, k_reg: 2, draw: Draw::Zero, ..RapsScore::default() };
-    assert_eq!(raps.checked().unwrap(), raps);
-    for lambda in [-0.1, f64::NAN, f64::INFINITY] {
-        assert!(SapsScore { lambda, ..saps }.checked().is_err());
-        assert!(RapsScore { lambda, ..raps }.checked().is_err());
+    for u in [0.0, 0.25, 1.0 - f64::EPSILON / 2.0] {
+        let drawn = Row::new(&[2.0, 0.0, 1.0]).unwrap().with_u(u).unwrap();
+        for label in 0..3 {
+            let seeded = SapsScore { draw: Draw::default(), ..saps };
+            assert!(seeded.score(drawn, label) <= saps.score(row, label));
+            let seeded = RapsScore { draw: Draw::default(), ..raps };
+            assert!(seeded.score(drawn, label) <= raps.score(row, label));
+        }
     }
 }

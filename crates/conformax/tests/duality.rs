@@ -8,9 +8,9 @@ mod common;
 use common::reference::{entmax_bisect, sparsemax_sorted};
 use common::rows::{calm_rows, grid, spread};
 use common::tolerance::{BOUNDARY, PROBABILITY, ROUNDING, close};
-use common::{cases, entmax, for_all, level_at, score_each};
+use common::{at, cases, entmax, for_all, score_each};
 use conformax::{
-    Alpha, Calibrated, Entmax, EntmaxScore, Gamma, Logits, RegularizationPath, Row, calibrate, score_labels,
+    Alpha, Entmax, EntmaxScore, Gamma, Logits, Predictor, RegularizationPath, Row, calibrate, score_labels,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -32,7 +32,7 @@ fn thresholds_off_the_boundary(scores: &[f64]) -> Vec<f64> {
 }
 
 fn in_set(score: EntmaxScore, row: Row<'_, f64>, threshold: f64) -> Vec<bool> {
-    let model = Calibrated::new(score, level_at(threshold));
+    let model = at(score, threshold);
     model.predict(Logits::new(row.logits(), row.classes()).unwrap()).unwrap().mask()
 }
 
@@ -88,8 +88,8 @@ fn proposition_3_calibration_picks_the_temperature_of_entmax() {
             let cal_logits = Logits::new(&cal.logits, cal.classes).unwrap();
             let score = entmax(gamma);
             let model = calibrate(score, cal_logits, &cal.labels, Alpha::new(0.25).unwrap()).unwrap();
-            let threshold = model.level().threshold;
-            let mut scores = score_labels(&score, cal_logits, &cal.labels).unwrap();
+            let threshold = model.thresholds().as_slice()[0];
+            let mut scores = score_labels(&score, cal_logits.labelled(&cal.labels).unwrap()).unwrap();
             scores.sort_by(f64::total_cmp);
             prop_assert_eq!(threshold, scores[((cal.len() + 1) * 3).div_ceil(4) - 1]);
             prop_assume!(threshold > 0.0 && threshold < f64::INFINITY);
@@ -99,8 +99,8 @@ fn proposition_3_calibration_picks_the_temperature_of_entmax() {
 }
 
 /// Off the boundary the set is the support; on it the activation has no mass and the set has the label.
-fn set_is_support_with_its_boundary(model: &Calibrated<EntmaxScore>, logits: &[f64]) -> TestCaseResult {
-    let (threshold, row) = (model.level().threshold, Row::new(logits).unwrap());
+fn set_is_support_with_its_boundary(model: &Predictor<EntmaxScore>, logits: &[f64]) -> TestCaseResult {
+    let (threshold, row) = (model.thresholds().as_slice()[0], Row::new(logits).unwrap());
     let p = entmax_bisect(logits, model.score().gamma, model.temperature().unwrap());
     let rows = Logits::new(logits, logits.len()).unwrap();
     let (sets, packed) = model.predict_probabilities(rows).unwrap();
@@ -113,7 +113,7 @@ fn set_is_support_with_its_boundary(model: &Calibrated<EntmaxScore>, logits: &[f
             prop_assert_eq!(inside, p[label] > 0.0, "label {}: score {}, q {}", label, s, threshold);
         }
     }
-    for (label, mass) in sets.get(0).iter().zip(packed) {
+    for (label, mass) in sets.labels().iter().zip(packed) {
         let wanted = p[*label as usize];
         prop_assert!((mass - wanted).abs() <= PROBABILITY, "label {}: {} for {}", label, mass, wanted);
     }
@@ -128,7 +128,7 @@ fn a_label_on_the_boundary_is_in_the_set_without_mass() {
             let row = Row::new(&logits).unwrap();
             for s in score_each(&entmax(gamma), row) {
                 if s > 0.0 && s < f64::INFINITY {
-                    let model = Calibrated::new(entmax(gamma), level_at(s));
+                    let model = at(entmax(gamma), s);
                     set_is_support_with_its_boundary(&model, &logits)?;
                 }
             }
@@ -144,9 +144,9 @@ fn the_ends_of_the_path_are_uniform() {
     let row = [2.0, -1.0, 2.0, f64::NEG_INFINITY];
     for gamma in GAMMAS {
         let predict = |threshold: f64| {
-            let model = Calibrated::new(entmax(gamma), level_at(threshold));
+            let model = at(entmax(gamma), threshold);
             let (sets, p) = model.predict_probabilities(Logits::new(&row, 4).unwrap()).unwrap();
-            (model.temperature().unwrap(), sets.get(0).to_vec(), p)
+            (model.temperature().unwrap(), sets.labels().to_vec(), p)
         };
         assert_eq!(predict(0.0), (f64::INFINITY, vec![0, 2], vec![0.5, 0.5]));
         let third = 1.0 / 3.0;
@@ -202,9 +202,9 @@ fn labels_leave_the_support_where_the_path_says() {
 #[test]
 fn sets_do_not_lose_labels_whose_mass_underflows() {
     let logits = [0.0, -900.0, -2_000.0];
-    let model = Calibrated::new(entmax(1.001), level_at(1_000.0));
+    let model = at(entmax(1.001), 1_000.0);
     let (sets, p) = model.predict_probabilities(Logits::new(&logits, 3).unwrap()).unwrap();
-    assert_eq!(sets.get(0), [0, 1]);
+    assert_eq!(sets.labels(), [0, 1]);
     assert_eq!(p, [1.0, 0.0]);
     assert_eq!(entmax(1.001).gamma, Gamma::new(1.001).unwrap());
 }

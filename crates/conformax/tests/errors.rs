@@ -3,11 +3,11 @@
 
 mod common;
 
-use common::{cases, entmax, level_at};
+use common::{at, cases, entmax};
 use conformax::{
-    Alpha, ApsScore, Calibrated, CalibratingRows, Calibration, CalibrationScores, CoverageLaw, Draw, Entmax,
-    EntmaxScore, Error, Gamma, Logit, Logits, Masked, Parameters, PredictionSets, RapsScore, Result, Row,
-    SapsScore, ScoreSpec, Strata, Tuning, TuningRows, TuningSplit, average_size, calibrate, evaluate,
+    Alpha, ApsScore, Calibration, Calibrator, CoverageLaw, Draw, Entmax, EntmaxScore, Error, Evaluator,
+    Gamma, Lambda, Logit, Logits, Masked, Parameters, PredictionSets, Predictor, Result, Row, ScoreSpec,
+    SortedScores, Strata, ThresholdSearch, TuneOn, Tuner, Tuning, TuningSplit, calibrate, evaluate,
     predict_each, rows_for_precision, score_all_labels, score_labels, split, split_stratified, tune,
 };
 use proptest::collection::vec;
@@ -17,27 +17,35 @@ fn alpha() -> Alpha {
     "0.1".parse().unwrap()
 }
 
-fn model() -> Calibrated<EntmaxScore> {
-    Calibrated::new(entmax(1.5), level_at(1.0))
+fn model() -> Predictor<EntmaxScore> {
+    at(entmax(1.5), 1.0)
 }
 
 /// What every operation that reads rows of logits says to these, with the operation's name.
 fn read_by_all<T: Logit>(logits: Logits<'_, T>, labels: &[u32]) -> Vec<(&'static str, Result<()>)> {
     let score = entmax(1.3);
-    let scores = CalibrationScores::new(vec![1.0]).unwrap();
-    let calibration = Calibration::from_scores(score, scores, Masked::Allowed);
+    let classes = logits.classes();
+    let scores = SortedScores::new(vec![1.0]).unwrap();
+    let calibration = Calibration::from_scores(score, classes, scores).unwrap();
+    let never = || Calibrator::new(score, classes).unwrap().with_masked(Masked::Never);
+    let labelled = || logits.labelled(labels);
     let mut out = vec![0.0_f64; logits.as_slice().len()];
     vec![
-        ("score_labels", score_labels(&score, logits, labels).map(drop)),
-        ("score_labels, APS", score_labels(&ApsScore::default(), logits, labels).map(drop)),
+        ("score_labels", labelled().and_then(|rows| score_labels(&score, rows)).map(drop)),
+        ("score_labels, APS", labelled().and_then(|rows| score_labels(&ApsScore::default(), rows)).map(drop)),
         ("score_all_labels", score_all_labels(&score, logits).map(drop)),
         ("calibrate", calibrate(score, logits, labels, alpha()).map(drop)),
-        ("Calibration::new", Calibration::new(score, logits, labels, Masked::Never).map(drop)),
+        ("masked never", labelled().and_then(|rows| never().extend(rows))),
+        (
+            "ThresholdSearch",
+            labelled().and_then(|rows| ThresholdSearch::new(score, classes, &[alpha()])?.extend(rows)),
+        ),
+        ("Evaluator", labelled().and_then(|rows| Evaluator::new(vec![model()], classes)?.extend(rows))),
         ("p_values", calibration.p_values(logits).map(drop)),
         ("predict", model().predict(logits).map(drop)),
         ("predict_probabilities", model().predict_probabilities(logits).map(drop)),
         ("predict_each", predict_each(&[model(), model()], logits).map(drop)),
-        ("average_size", average_size(&score, logits, 1.0).map(drop)),
+        ("SizeCounter", sizes(logits)),
         ("forward_rows", Entmax::default().forward_rows(logits).map(drop)),
         ("forward_rows_into", Entmax::default().forward_rows_into(logits, &mut out)),
         ("loss_rows", Entmax::default().loss_rows(logits, labels).map(drop)),
@@ -46,8 +54,25 @@ fn read_by_all<T: Logit>(logits: Logits<'_, T>, labels: &[u32]) -> Vec<(&'static
 }
 
 fn tune_both<T: Logit>(logits: Logits<'_, T>, labels: &[u32]) -> Result<()> {
-    let (tuning, calibrating) = (TuningRows::new(logits, labels)?, CalibratingRows::new(logits, labels)?);
-    tune(&[entmax(1.5)], tuning, calibrating, alpha(), Tuning::Valid, Masked::Allowed).map(drop)
+    let rows = logits.labelled(labels)?;
+    tune(tune_on(&[entmax(1.5)], rows, rows, Masked::Allowed)).map(drop)
+}
+
+fn tune_on<'a, T>(
+    grid: &'a [EntmaxScore],
+    tuning: conformax::Labelled<'a, T>,
+    calibrating: conformax::Labelled<'a, T>,
+    masked: Masked,
+) -> TuneOn<'a, EntmaxScore, T> {
+    TuneOn { grid, tuning, calibrating, alpha: alpha(), method: Tuning::Valid, masked }
+}
+
+/// The second pass of tuning, after a first over a sound row.
+fn sizes<T: Logit>(logits: Logits<'_, T>) -> Result<()> {
+    let sound = vec![0.0; logits.classes()];
+    let mut tuner = Tuner::new(vec![entmax(1.5)], logits.classes(), alpha())?;
+    tuner.extend(Logits::new(&sound, logits.classes())?.labelled(&[0])?)?;
+    tuner.finish()?.extend(logits)
 }
 
 /// Three rows of five classes, one of which is to go wrong.
@@ -107,11 +132,12 @@ fn rejects_a_row_without_a_possible_class() {
     let mut rows = sound_rows();
     rows[5..10].fill(f64::NEG_INFINITY);
     for (name, result) in read_by_all(Logits::new(&rows, 5).unwrap(), &[0, 1, 2]) {
-        if name == "Calibration::new" {
-            assert!(matches!(result, Err(Error::AllMasked { row: 1 } | Error::MaskedLabel { row: 1, .. })));
-        } else {
-            assert_eq!(result, Err(Error::AllMasked { row: 1 }), "{name}");
-        }
+        // Where masks are taken at their word, the label is looked at first.
+        let wanted = match name {
+            "masked never" => Error::MaskedLabel { row: 1, label: 1 },
+            _ => Error::AllMasked { row: 1 },
+        };
+        assert_eq!(result, Err(wanted), "{name}");
     }
 }
 
@@ -120,8 +146,9 @@ fn rejects_labels_that_are_no_class_and_labels_of_other_rows() {
     let rows = sound_rows();
     let logits = Logits::new(&rows, 5).unwrap();
     let reads_labels = |name: &str| {
-        ["score_labels", "score_labels, APS", "calibrate", "Calibration::new", "loss_rows", "tune"]
-            .contains(&name)
+        !["score_all_labels", "p_values", "SizeCounter"].contains(&name)
+            && !name.starts_with("predict")
+            && !name.starts_with("forward")
     };
     for (name, result) in read_by_all(logits, &[0, 5, 9]).into_iter().filter(|(name, _)| reads_labels(name)) {
         assert_eq!(result, Err(Error::Label { row: 1, label: 5, classes: 5 }), "{name}");
@@ -142,16 +169,18 @@ fn rejects_labels_that_are_no_class_and_labels_of_other_rows() {
 fn rejects_a_masked_true_label_where_the_mask_says_never() {
     let rows = sound_rows();
     let logits = Logits::new(&rows, 5).unwrap();
-    let calibration = |masked| Calibration::new(entmax(1.5), logits, &[4, 0, 0], masked).map(drop);
+    let calibration = |masked| {
+        let mut calibrator = Calibrator::new(entmax(1.5), 5).unwrap().with_masked(masked);
+        calibrator.extend(logits.labelled(&[4, 0, 0]).unwrap())
+    };
     assert_eq!(calibration(Masked::Never), Err(Error::MaskedLabel { row: 0, label: 4 }));
     assert_eq!(calibration(Masked::Allowed), Ok(()));
     let tuned = |masked| {
         let labels = [0, 0, 4];
         let reversed: Vec<f64> = rows.chunks(5).rev().flatten().copied().collect();
         let calibrating = Logits::new(&reversed, 5).unwrap();
-        let (tuning, calibrating) =
-            (TuningRows::new(logits, &[0, 0, 0])?, CalibratingRows::new(calibrating, &labels)?);
-        tune(&[entmax(1.5)], tuning, calibrating, alpha(), Tuning::Valid, masked).map(drop)
+        let (tuning, calibrating) = (logits.labelled(&[0, 0, 0])?, calibrating.labelled(&labels)?);
+        tune(tune_on(&[entmax(1.5)], tuning, calibrating, masked)).map(drop)
     };
     assert_eq!(tuned(Masked::Never), Err(Error::MaskedLabel { row: 2, label: 4 }));
     assert_eq!(tuned(Masked::Allowed), Ok(()));
@@ -180,22 +209,28 @@ fn rejects_shapes_that_are_no_matrix() {
 fn rejects_nothing_to_work_on() {
     let none = Logits::<f32>::new(&[], 3).unwrap();
     assert_eq!(calibrate(entmax(1.5), none, &[], alpha()).unwrap_err(), Error::NoCalibrationRows);
-    assert_eq!(CalibrationScores::new(vec![]).unwrap_err(), Error::NoCalibrationRows);
-    assert_eq!(CalibratingRows::new(none, &[]).unwrap_err(), Error::NoCalibrationRows);
-    assert_eq!(TuningRows::new(none, &[]).unwrap_err(), Error::NoTuningRows);
-    assert_eq!(CalibrationScores::new(vec![0.0, f64::NAN]).unwrap_err(), Error::ScoreIsNan { row: 1 });
+    assert_eq!(SortedScores::new(vec![]).unwrap_err(), Error::NoCalibrationRows);
+    let nothing = Calibration::from_scores(entmax(1.5), 3, SortedScores::default());
+    assert_eq!(nothing.unwrap_err(), Error::NoCalibrationRows);
+    assert_eq!(Evaluator::new(vec![model()], 3).unwrap().finish().unwrap_err(), Error::NoTestRows);
+    assert_eq!(Tuner::new(vec![entmax(1.5)], 3, alpha()).unwrap().finish().unwrap_err(), Error::NoTuningRows);
+    let search = ThresholdSearch::new(entmax(1.5), 3, &[alpha()]).unwrap();
+    assert_eq!(search.finish_pass().unwrap_err(), Error::NoCalibrationRows);
+    assert_eq!(SortedScores::new(vec![0.0, f64::NAN]).unwrap_err(), Error::ScoreIsNan { row: 1 });
     let empty = model().predict(none).unwrap();
     assert!(empty.is_empty());
     assert_eq!(evaluate(&empty, &[], alpha(), &Strata::default()).unwrap_err(), Error::NoTestRows);
     let (three, two) = ([1.0_f32, 2.0, 3.0], [1.0_f32, 2.0]);
-    let tuning = TuningRows::new(Logits::new(&three, 3).unwrap(), &[0]).unwrap();
-    let same = CalibratingRows::new(Logits::new(&three, 3).unwrap(), &[0]).unwrap();
-    let other = CalibratingRows::new(Logits::new(&two, 2).unwrap(), &[0]).unwrap();
-    let tuned = |grid: &[EntmaxScore], rows| {
-        tune(grid, tuning, rows, alpha(), Tuning::Valid, Masked::Allowed).unwrap_err()
+    let same = Logits::new(&three, 3).unwrap().labelled(&[0]).unwrap();
+    let other = Logits::new(&two, 2).unwrap().labelled(&[0]).unwrap();
+    let no_rows = none.labelled(&[]).unwrap();
+    let tuned = |grid: &[EntmaxScore], tuning, calibrating| {
+        tune(tune_on(grid, tuning, calibrating, Masked::Allowed)).unwrap_err()
     };
-    assert_eq!(tuned(&[], same), Error::NoCandidates);
-    assert_eq!(tuned(&[entmax(1.5)], other), Error::ClassCount { wanted: 3, got: 2 });
+    assert_eq!(tuned(&[], same, same), Error::NoCandidates);
+    assert_eq!(tuned(&[entmax(1.5)], same, other), Error::ClassCount { wanted: 3, got: 2 });
+    assert_eq!(tuned(&[entmax(1.5)], no_rows, same), Error::NoTuningRows);
+    assert_eq!(tuned(&[entmax(1.5)], same, no_rows), Error::NoCalibrationRows);
 }
 
 #[test]
@@ -214,13 +249,11 @@ fn rejects_numbers_out_of_their_range() {
     assert!(Gamma::new(f64::NAN).is_err());
     for bad in [-0.5, f64::INFINITY] {
         let wanted = Err(Error::Parameter { name: "lambda", wanted: "finite and not negative", got: bad });
-        assert_eq!(RapsScore { lambda: bad, ..RapsScore::default() }.checked().map(drop), wanted);
-        assert_eq!(SapsScore { lambda: bad, ..SapsScore::default() }.checked().map(drop), wanted);
-        let parameters = Parameters { lambda: Some(bad), ..Parameters::default() };
-        assert_eq!(ScoreSpec::named("raps", parameters).map(drop), wanted);
+        assert_eq!(Lambda::new(bad).map(drop), wanted);
         assert!(matches!(Entmax::default().with_beta(bad), Err(Error::Parameter { name: "beta", .. })));
     }
-    let unknown = ScoreSpec::named("softmax", Parameters { draw: Some(Draw::Zero), ..Parameters::default() });
+    let unknown =
+        ScoreSpec::named("softmax", Parameters { draw: Some(Draw::Conservative), ..Parameters::default() });
     assert_eq!(unknown.unwrap_err(), Error::UnknownScore("softmax".to_owned()));
     for bad in [&[0.5, 0.6][..], &[], &[1.5, -0.5]] {
         assert!(matches!(split(10, bad, 0), Err(Error::Fractions(_))), "{bad:?}");
@@ -297,10 +330,10 @@ proptest! {
         for (name, result) in read_by_all(logits, &labels) {
             if !sound {
                 prop_assert!(result.is_err(), "{} took a bad row", name);
-            } else if label < classes as u32 && name != "Calibration::new" {
+            } else if label < classes as u32 && name != "masked never" {
                 prop_assert_eq!(result, Ok(()), "{}", name);
             }
         }
-        prop_assert_eq!(Calibrated::new(entmax(1.3), level_at(threshold)).predict(logits).is_ok(), sound);
+        prop_assert_eq!(at(entmax(1.3), threshold).predict(logits).is_ok(), sound);
     }
 }

@@ -4,8 +4,8 @@
 mod common;
 
 use common::tolerance::{PROBABILITY, ROUNDING, close};
-use common::{cases, entmax, level_at};
-use conformax::{Calibrated, Logits, Row, Score};
+use common::{at, cases, entmax, set_of};
+use conformax::{Logits, Row, Score};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -48,11 +48,9 @@ fn exact_set(row: &[i64], power: u32, threshold: i64) -> Vec<u32> {
 
 fn check_sets(row: &[i64], gamma: f64, power: u32) -> Result<usize, TestCaseError> {
     let (score, logits) = (entmax(gamma), logits(row));
-    let row_of_floats = Row::new(&logits).unwrap();
     let mut on_the_boundary = 0;
     for threshold in thresholds(row, power) {
-        let mut set = Vec::new();
-        score.set_into(row_of_floats, threshold as f64 / GRID, &mut set);
+        let mut set = set_of(&at(score, threshold as f64 / GRID), &logits, None);
         set.sort_unstable();
         prop_assert_eq!(set, exact_set(row, power, threshold), "threshold {}/64", threshold);
         on_the_boundary += (0..row.len()).filter(|l| gap_sum(row, *l, power) == threshold.pow(power)).count();
@@ -86,16 +84,16 @@ proptest! {
 
     /// `p_j = (z_j − t)/q` with `t = (Σ_C z − q)/|C|`: rational, and zero for a label on the boundary.
     #[test]
-    fn sparsemax_probabilities_are_rational(row in rows(), at in any::<prop::sample::Index>()) {
-        let threshold = gap_sum(&row, at.index(row.len()), 1);
+    fn sparsemax_probabilities_are_rational(row in rows(), label in any::<prop::sample::Index>()) {
+        let threshold = gap_sum(&row, label.index(row.len()), 1);
         prop_assume!(threshold > 0);
         let logits = logits(&row);
-        let model = Calibrated::new(entmax(2.0), level_at(threshold as f64 / GRID));
+        let model = at(entmax(2.0), threshold as f64 / GRID);
         let (sets, p) = model.predict_probabilities(Logits::new(&logits, row.len()).unwrap()).unwrap();
         let set = exact_set(&row, 1, threshold);
         let (size, sum) = (set.len() as i64, set.iter().map(|label| row[*label as usize]).sum::<i64>());
         prop_assert_eq!(p.len() as i64, size);
-        for (label, p) in sets.get(0).iter().zip(p) {
+        for (label, p) in sets.labels().iter().zip(p) {
             let numerator = size * row[*label as usize] - sum + threshold;
             let wanted = numerator as f64 / (size * threshold) as f64;
             prop_assert!((p - wanted).abs() <= PROBABILITY, "label {}: {} for {}", label, p, wanted);
@@ -113,8 +111,7 @@ fn perfect_roots_are_on_the_boundary() {
         assert_eq!(root * root, gap_sum(&row, row.len() - 1, 2));
         let (last, logits) = (row.len() as u32 - 1, logits(&row));
         for (threshold, inside) in [(root as f64 / GRID, true), ((root as f64 / GRID).next_down(), false)] {
-            let mut set = Vec::new();
-            entmax(1.5).set_into(Row::new(&logits).unwrap(), threshold, &mut set);
+            let set = set_of(&at(entmax(1.5), threshold), &logits, None);
             assert_eq!(set.contains(&last), inside, "{gaps:?} at {threshold}");
         }
     }

@@ -3,13 +3,13 @@
 
 mod common;
 
+use common::entmax;
 use common::npy::{golden, read_f32, read_f64, read_i64};
 use common::tolerance::{PROBABILITY, ROUNDING, close};
-use common::{entmax, level_at};
 use conformax::{
-    Alpha, ApsScore, Calibrated, Calibration, Draw, InvProbScore, Logits, MarginScore, Masked, Metrics,
-    PredictionSets, RapsScore, Row, SapsScore, Score, ScoreSpec, Strata, TopKScore, conformal_rank, evaluate,
-    score_all_labels,
+    Alpha, ApsScore, Calibration, Draw, InvProbScore, Lambda, Logits, MarginScore, Metrics, PredictionSets,
+    Predictor, Promise, RapsScore, Row, SapsScore, Score, ScoreSpec, Strata, TopKScore, conformal_rank,
+    evaluate, score_all_labels,
 };
 use serde_json::Value;
 
@@ -74,20 +74,20 @@ fn compare_row(case: &Value, compared: &mut Compared) {
         compared.scores += 1;
     }
     for at in case["at"].as_array().unwrap() {
-        compare_set(&name, &logits, Calibrated::new(score, level_at(number(&at["q"]))), at, compared);
+        compare_set(&name, &logits, common::at(score, number(&at["q"])), at, compared);
     }
 }
 
 fn compare_set<S: Score>(
     name: &str,
     logits: &[f64],
-    model: Calibrated<S>,
+    model: Predictor<S>,
     at: &Value,
     compared: &mut Compared,
 ) {
     let name = format!("{name}, q = {}", at["q"]);
     let (sets, packed) = model.predict_probabilities(Logits::new(logits, logits.len()).unwrap()).unwrap();
-    assert_eq!(sorted(sets.get(0)), labels(&at["set"]), "{name}");
+    assert_eq!(sorted(sets.labels()), labels(&at["set"]), "{name}");
     compared.sets += 1;
     if let Some(beta) = at.get("beta") {
         assert!(close(model.temperature().unwrap(), number(beta), ROUNDING), "{name}");
@@ -95,7 +95,7 @@ fn compare_set<S: Score>(
     }
     if let Some(wanted) = at.get("probabilities") {
         let mut got = vec![0.0; logits.len()];
-        for (label, p) in sets.get(0).iter().zip(packed) {
+        for (label, p) in sets.labels().iter().zip(packed) {
             got[*label as usize] = p;
         }
         for (label, (got, wanted)) in got.into_iter().zip(numbers(wanted)).enumerate() {
@@ -113,9 +113,9 @@ fn labels_on_the_boundary_are_in_the_set() {
     assert_eq!(cases.len(), 13);
     for case in cases {
         let logits = numbers(&case["logits"]);
-        let model = Calibrated::new(entmax(number(&case["gamma"])), level_at(number(&case["q"])));
+        let model = common::at(entmax(number(&case["gamma"])), number(&case["q"]));
         let sets = model.predict(Logits::new(&logits, logits.len()).unwrap()).unwrap();
-        assert_eq!(sorted(sets.get(0)), labels(&case["set"]), "{case}");
+        assert_eq!(sorted(sets.labels()), labels(&case["set"]), "{case}");
     }
 }
 
@@ -138,12 +138,13 @@ fn procedure(result: &Value) -> ScoreSpec {
         "entmax" => ScoreSpec::Entmax(entmax(number(&result["arg"]))),
         "lac" => ScoreSpec::InvProb(InvProbScore),
         "aps" => ScoreSpec::Aps(ApsScore { draw }),
-        "aps0" => ScoreSpec::Aps(ApsScore { draw: Draw::Zero }),
+        "aps0" => ScoreSpec::Aps(ApsScore { draw: Draw::Conservative }),
         "raps" => {
             let [lambda, k_reg] = numbers(&result["arg"])[..] else { panic!("{result}") };
+            let lambda = Lambda::new(lambda).unwrap();
             ScoreSpec::Raps(RapsScore { lambda, k_reg: k_reg as u32, draw, ..RapsScore::default() })
         }
-        "saps" => ScoreSpec::Saps(SapsScore { lambda: number(&result["arg"]), draw }),
+        "saps" => ScoreSpec::Saps(SapsScore { lambda: Lambda::new(number(&result["arg"])).unwrap(), draw }),
         "top_k" => ScoreSpec::TopK(TopKScore),
         "margin" => ScoreSpec::Margin(MarginScore),
         other => panic!("no procedure is called {other}"),
@@ -168,10 +169,11 @@ fn the_experiment_comes_out_as_the_oracle_ran_it() {
         let name = format!("{} at {}", result["procedure"], result["alpha"]);
         let alpha: Alpha = result["alpha"].as_str().unwrap().parse().unwrap();
         let calibration =
-            Calibration::new(procedure(result), rows.rows(0..n_cal), cal_labels, Masked::Allowed).unwrap();
-        let model = calibration.at(alpha);
-        assert_eq!(model.level().rank, result["rank"].as_u64(), "{name}");
-        let threshold = model.level().threshold;
+            Calibration::of(procedure(result), rows.rows(0..n_cal).labelled(cal_labels).unwrap()).unwrap();
+        let (model, promise) = calibration.at(alpha);
+        let Promise::Marginal(level) = promise else { panic!("{name}: {promise:?}") };
+        assert_eq!(level.rank(), result["rank"].as_u64(), "{name}");
+        let threshold = model.thresholds().as_slice()[0];
         assert!(close(threshold, number(&result["threshold"]), ROUNDING), "{name}: {threshold}");
         let test = rows.rows(n_cal..n_cal + n_test);
         let sets = model.predict(test).unwrap();

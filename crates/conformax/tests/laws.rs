@@ -7,7 +7,7 @@ use common::rows::{Batch, batches, calm_rows, draws, long_rows, rows};
 use common::tolerance::{ROUNDING, close_at_scale};
 use common::{cases, entmax, for_all, laws, score_each};
 use conformax::{
-    ApsScore, Draw, InvProbScore, MarginScore, Penalty, RapsScore, Row, SapsScore, Score, ScoreSpec,
+    ApsScore, Draw, InvProbScore, Lambda, MarginScore, Penalty, RapsScore, Row, SapsScore, Score, ScoreSpec,
     TopKScore,
 };
 use proptest::prelude::*;
@@ -107,6 +107,10 @@ fn calibration_and_test() -> BoxedStrategy<(Batch, Vec<f64>)> {
     (1_usize..=6).prop_flat_map(same_classes).prop_map(|(cal, test)| (cal, test.logits)).boxed()
 }
 
+fn lambda(value: f64) -> Lambda {
+    Lambda::new(value).unwrap()
+}
+
 score_laws! {
     log_margin: entmax(1.0), scale 0.0;
     entmax_almost_1: entmax(1.0 + 1e-9), scale 0.0;
@@ -122,15 +126,15 @@ score_laws! {
     entmax_16: entmax(16.0), scale 0.0;
     inv_prob: InvProbScore, scale 1.0;
     aps: ApsScore { draw: Draw::Seeded(3) }, scale 1.0;
-    aps_not_randomized: ApsScore { draw: Draw::Zero }, scale 1.0;
-    raps: RapsScore { lambda: 0.05, k_reg: 2, ..RapsScore::default() }, scale 1.0;
+    aps_not_randomized: ApsScore { draw: Draw::Conservative }, scale 1.0;
+    raps: RapsScore { lambda: lambda(0.05), k_reg: 2, ..RapsScore::default() }, scale 1.0;
     raps_fixed_penalty:
-        RapsScore { lambda: 0.05, k_reg: 2, penalty: Penalty::Fixed, ..RapsScore::default() }, scale 1.0;
-    raps_not_randomized: RapsScore { draw: Draw::Zero, ..RapsScore::default() }, scale 1.0;
+        RapsScore { lambda: lambda(0.05), k_reg: 2, penalty: Penalty::Fixed, ..RapsScore::default() }, scale 1.0;
+    raps_not_randomized: RapsScore { draw: Draw::Conservative, ..RapsScore::default() }, scale 1.0;
     raps_fixed_not_randomized:
-        RapsScore { k_reg: 0, penalty: Penalty::Fixed, draw: Draw::Zero, ..RapsScore::default() }, scale 1.0;
+        RapsScore { k_reg: 0, penalty: Penalty::Fixed, draw: Draw::Conservative, ..RapsScore::default() }, scale 1.0;
     saps: SapsScore::default(), scale 1.0;
-    saps_not_randomized: SapsScore { lambda: 0.2, draw: Draw::Zero }, scale 1.0;
+    saps_not_randomized: SapsScore { lambda: lambda(0.2), draw: Draw::Conservative }, scale 1.0;
     top_k: TopKScore, scale 1.0;
     margin: MarginScore, scale 1.0;
     spec_of_entmax: ScoreSpec::Entmax(entmax(1.3)), scale 0.0;
@@ -178,7 +182,7 @@ proptest! {
         k_reg in 0_u32..6,
         penalty in prop::sample::select(vec![Penalty::Randomized, Penalty::Fixed]),
     ) {
-        let lambda: f64 = format!("1e{exponent}").parse().unwrap();
+        let lambda = Lambda::new(format!("1e{exponent}").parse().unwrap()).unwrap();
         let raps = RapsScore { lambda, k_reg, penalty, draw: Draw::default() };
         laws::membership_is_the_definition(&raps, &row, u)?;
         laws::membership_is_the_definition(&SapsScore { lambda, draw: Draw::default() }, &row, u)?;

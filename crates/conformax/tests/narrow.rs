@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use conformax::{
-    Alpha, Calibrated, CalibrationScores, EntmaxScore, Error, Gamma, Generator, InvProbScore, Logit, Logits,
-    Row, Score,
+    EntmaxScore, Error, Gamma, Generator, InvProbScore, Logit, Logits, Parameters, Predictor, Row, Score,
+    ScoreSpec, Thresholds, predict_each,
 };
 use half::{bf16, f16};
 
@@ -12,9 +12,8 @@ const THRESHOLDS: [f64; 8] = [0.0, 1e-300, 1e-3, 0.5, 1.7, 6.0, 1e200, f64::INFI
 /// Whole groups of rows that are taken together, and some left over.
 const ROWS: usize = 29;
 
-fn model(gamma: f64, threshold: f64) -> Calibrated<EntmaxScore> {
-    let level = CalibrationScores::new(vec![threshold]).unwrap().level(Alpha::new(0.5).unwrap());
-    Calibrated::new(EntmaxScore { gamma: Gamma::new(gamma).unwrap() }, level)
+fn model(gamma: f64, threshold: f64) -> Predictor<EntmaxScore> {
+    Predictor::new(EntmaxScore { gamma: Gamma::new(gamma).unwrap() }, Thresholds::One(threshold))
 }
 
 /// Rows of all kinds: continuous, near one another, tied, masked, at either end of the exponents.
@@ -114,17 +113,49 @@ fn huge_logits_are_no_fault() {
     assert!(sets.iter().all(|set| set == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]));
 }
 
-/// The family is asked of the score itself, however it is handed over.
-#[test]
-fn a_borrowed_score_is_of_the_same_family() {
-    fn family<S: Score>(score: S) -> Option<Gamma> {
-        score.gamma()
+/// A wrapper that forwards the definition, as a user's would.
+struct Wrapped<S>(S);
+
+impl<S: Score> Score for Wrapped<S> {
+    fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
+        self.0.score(row, label)
     }
-    let (entmax, inv_prob) = (&EntmaxScore { gamma: Gamma::SPARSEMAX }, &InvProbScore);
-    assert_eq!((family(entmax), family(inv_prob)), (Some(Gamma::SPARSEMAX), None));
-    let data = rows(10, &mut Generator::new(13, "narrow rows"));
-    let logits = Logits::new(&data, 10).unwrap();
-    let level = CalibrationScores::new(vec![0.8]).unwrap().level(Alpha::new(0.5).unwrap());
-    let borrowed = Calibrated::new(inv_prob, level).predict(logits).unwrap();
-    assert_eq!(borrowed, Calibrated::new(InvProbScore, level).predict(logits).unwrap());
+}
+
+/// However a score is handed over, its sets are the same: by itself, by reference, by name, and in a wrapper that knows
+/// nothing of faster paths; alone and beside others.
+#[test]
+fn every_wrapper_of_a_score_gives_the_same_sets() {
+    for classes in [1, 5, 10, 32, 33, 100] {
+        let data = rows(classes, &mut Generator::new(13, "narrow rows"));
+        let logits = Logits::new(&data, classes).unwrap();
+        for threshold in [0.0, 0.4, 0.8, 1.7, f64::INFINITY] {
+            for name in ScoreSpec::names() {
+                let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
+                let at = Thresholds::One(threshold);
+                let by_definition = Predictor::new(Wrapped(spec), at.clone()).predict(logits).unwrap();
+                let named = Predictor::new(spec, at.clone());
+                assert_eq!(
+                    named.predict(logits).unwrap(),
+                    by_definition,
+                    "{name}, {classes} classes, {threshold}"
+                );
+                let reference = &&spec;
+                let borrowed = Predictor::new(reference, at.clone());
+                assert_eq!(borrowed.predict(logits).unwrap(), by_definition, "{name} by reference");
+                assert_eq!(
+                    named.predict_probabilities(logits).unwrap().0,
+                    by_definition,
+                    "{name}, probabilities"
+                );
+                let other = Predictor::new(spec, Thresholds::One(threshold / 2.0));
+                let several = predict_each(&[other, named], logits).unwrap();
+                assert_eq!(several[1], by_definition, "{name} beside another level");
+            }
+            let own = Predictor::new(InvProbScore, Thresholds::One(threshold)).predict(logits).unwrap();
+            let wrapped =
+                Predictor::new(Wrapped(InvProbScore), Thresholds::One(threshold)).predict(logits).unwrap();
+            assert_eq!(own, wrapped);
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The conformal rank against long division, digit by digit as on paper.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-use conformax::{Alpha, CalibrationScores, conformal_rank};
+use conformax::{Alpha, Level, SortedScores, conformal_rank};
 
 /// Decimal digits, most significant first, of `number · factor`.
 fn multiply(number: &str, factor: u64) -> Vec<u8> {
@@ -68,8 +68,8 @@ fn floats_and_confidences_mean_their_decimals() {
 fn rank_of_149_rows_at_0_18_is_123() {
     assert_eq!((150.0_f64 * (1.0 - 0.18)).ceil(), 124.0);
     assert_eq!(conformal_rank(149, Alpha::new(0.18).unwrap()), Some(123));
-    let scores = CalibrationScores::new((1..=149).map(f64::from).collect()).unwrap();
-    assert_eq!(scores.level(Alpha::new(0.18).unwrap()).threshold, 123.0);
+    let scores = SortedScores::new((1..=149).map(f64::from).collect()).unwrap();
+    assert_eq!(scores.threshold(Alpha::new(0.18).unwrap()), 123.0);
 }
 
 /// One row fewer than needed makes the threshold infinite, and the level says how many are.
@@ -80,9 +80,14 @@ fn too_few_rows_say_how_many_are_enough() {
         let enough = alpha.rows_needed();
         assert!(conformal_rank(enough, alpha).is_some(), "alpha = 0.{fraction}");
         if enough > 1 {
-            let scores = CalibrationScores::new(vec![0.5; enough as usize - 1]).unwrap();
+            let scores = SortedScores::new(vec![0.5; enough as usize - 1]).unwrap();
             let level = scores.level(alpha);
-            assert_eq!((level.threshold, level.rank), (f64::INFINITY, None), "alpha = 0.{fraction}");
+            assert_eq!(level, Level::new(enough - 1, alpha));
+            assert_eq!(
+                (scores.threshold(alpha), level.rank()),
+                (f64::INFINITY, None),
+                "alpha = 0.{fraction}"
+            );
             assert_eq!(level.rows_wanted(), Some(enough), "alpha = 0.{fraction}");
         }
     }

@@ -7,9 +7,9 @@ mod common;
 use common::data::Data;
 use common::{bits, entmax};
 use conformax::{
-    Alpha, ApsScore, CalibratingRows, Calibration, Draw, Entmax, EntmaxScore, Gamma, Logits, Masked, Metrics,
-    PValue, PredictionSets, RapsScore, Score, Strata, Tuning, TuningRows, entmax_grid, evaluate,
-    predict_each, raps_grid, score_all_labels, score_labels, tune,
+    Alpha, ApsScore, Calibration, Draw, Entmax, EntmaxScore, Gamma, Logits, Masked, Metrics, PValue,
+    PredictionSets, RapsScore, Score, Strata, TuneOn, Tuning, entmax_grid, evaluate, predict_each, raps_grid,
+    score_all_labels, score_labels, tune,
 };
 
 /// Seven do not divide the chunks evenly.
@@ -41,9 +41,9 @@ struct Outcome {
 }
 
 fn outcome<S: Score + Clone>(score: &S, cal: &Data, test: &Data) -> Outcome {
-    let scores = score_labels(score, test.rows(), &test.labels).unwrap();
-    let calibration = Calibration::new(score.clone(), cal.rows(), &cal.labels, Masked::Allowed).unwrap();
-    let model = calibration.at(alpha());
+    let scores = score_labels(score, test.labelled()).unwrap();
+    let calibration = Calibration::of(score.clone(), cal.rows().labelled(&cal.labels).unwrap()).unwrap();
+    let (model, _) = calibration.at(alpha());
     let (sets, probabilities) = model.predict_probabilities(test.rows()).unwrap();
     assert_eq!(sets, model.predict(test.rows()).unwrap());
     assert_eq!(vec![sets.clone(); 2], predict_each(&vec![model; 2], test.rows()).unwrap());
@@ -72,7 +72,7 @@ fn p_values_and_scores_of_all_labels() {
     let (cal, test) = (Data::new(400, 10, 5), Data::new(60_000, 10, 6));
     let score = entmax(1.3);
     same_on_any(|| bits(&score_all_labels(&score, test.rows()).unwrap()));
-    let calibration = Calibration::new(score, cal.rows(), &cal.labels, Masked::Allowed).unwrap();
+    let calibration = Calibration::of(score, cal.rows().labelled(&cal.labels).unwrap()).unwrap();
     let p: Vec<PValue> = same_on_any(|| calibration.p_values(test.rows()).unwrap());
     assert_eq!(p.len(), 600_000);
 }
@@ -87,17 +87,18 @@ fn activations_and_losses() {
     }
 }
 
-fn tuned<S: Score + Clone + Send>(
+fn tuned<S: Score + Clone>(
     grid: &[S],
     tuning: &Data,
     cal: &Data,
     how: Tuning,
 ) -> (usize, Vec<u64>, Vec<u64>) {
-    let tuning_rows = TuningRows::new(tuning.rows(), &tuning.labels).unwrap();
-    let calibrating_rows = CalibratingRows::new(cal.rows(), &cal.labels).unwrap();
-    let tuned = tune(grid, tuning_rows, calibrating_rows, alpha(), how, Masked::Allowed).unwrap();
-    let found = tuned.candidates.iter().flat_map(|c| [c.threshold.to_bits(), c.average_size.to_bits()]);
-    (tuned.chosen, found.collect(), bits(tuned.calibration.scores().as_slice()))
+    let (tuning, calibrating) = (tuning.labelled(), cal.labelled());
+    let on = TuneOn { grid, tuning, calibrating, alpha: alpha(), method: how, masked: Masked::Allowed };
+    let tuned = tune(on).unwrap();
+    let candidates = tuned.choice.candidates().iter();
+    let found = candidates.flat_map(|c| [c.threshold.to_bits(), c.average_size.to_bits()]);
+    (tuned.choice.chosen(), found.collect(), bits(tuned.calibration.groups()[0].as_slice()))
 }
 
 #[test]
@@ -114,8 +115,8 @@ fn any_split_of_the_rows_gives_the_same_sets() {
     let (cal, test) = (Data::new(400, 10, 10), Data::new(30_000, 10, 11));
     let logits: Logits<'_, f32> = test.rows();
     let calibration: Calibration<EntmaxScore> =
-        Calibration::new(entmax(1.5), cal.rows(), &cal.labels, Masked::Allowed).unwrap();
-    let model = calibration.at(alpha());
+        Calibration::of(entmax(1.5), cal.rows().labelled(&cal.labels).unwrap()).unwrap();
+    let (model, _) = calibration.at(alpha());
     let (whole, probabilities) = model.predict_probabilities(logits).unwrap();
     for cuts in
         [vec![0, 1, 30_000], vec![0, 26_214, 26_215, 30_000], vec![0, 409, 410, 12_345, 29_999, 30_000]]

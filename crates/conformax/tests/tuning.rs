@@ -6,8 +6,8 @@ mod common;
 use common::rows::{Batch, batches};
 use common::{bits, cases, entmax};
 use conformax::{
-    Alpha, CalibratingRows, Draw, EntmaxScore, Logits, Masked, Row, Score, TopKScore, Tuned, Tuning,
-    TuningRows, TuningSplit, entmax_grid, raps_grid, tune,
+    Alpha, Draw, EntmaxScore, Error, Logits, Masked, Row, Score, TopKScore, TuneOn, Tuned, Tuner, Tuning,
+    TuningSplit, entmax_grid, raps_grid, tune,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
@@ -53,36 +53,30 @@ fn plainly<S: Score>(
     (found.iter().position(|(_, size)| *size == smallest).unwrap(), found)
 }
 
-fn tune_on<S: Score + Clone + Send>(
-    grid: &[S],
-    tuning: &Batch,
-    cal: &Batch,
-    alpha: &str,
-    how: Tuning,
-) -> Tuned<S> {
-    tune(
+fn tune_on<S: Score + Clone>(grid: &[S], tuning: &Batch, cal: &Batch, alpha: &str, how: Tuning) -> Tuned<S> {
+    tune(TuneOn {
         grid,
-        TuningRows::new(Logits::new(&tuning.logits, tuning.classes).unwrap(), &tuning.labels).unwrap(),
-        CalibratingRows::new(Logits::new(&cal.logits, cal.classes).unwrap(), &cal.labels).unwrap(),
-        alpha.parse::<Alpha>().unwrap(),
-        how,
-        Masked::Allowed,
-    )
+        tuning: tuning.labelled(),
+        calibrating: cal.labelled(),
+        alpha: alpha.parse::<Alpha>().unwrap(),
+        method: how,
+        masked: Masked::Allowed,
+    })
     .unwrap()
 }
 
-fn is_the_definition<S: Score + Clone + Send>(grid: &[S], tuning: &Batch, cal: &Batch) -> TestCaseResult {
+fn is_the_definition<S: Score + Clone>(grid: &[S], tuning: &Batch, cal: &Batch) -> TestCaseResult {
     for (alpha, numerator, denominator) in LEVELS {
         for how in [Tuning::Valid, Tuning::Paper] {
             let judging = if how == Tuning::Valid { tuning } else { cal };
             let (chosen, found) = plainly(grid, tuning, judging, (numerator, denominator));
             let tuned = tune_on(grid, tuning, cal, alpha, how);
             let got: Vec<(f64, f64)> =
-                tuned.candidates.iter().map(|c| (c.threshold, c.average_size)).collect();
+                tuned.choice.candidates().iter().map(|c| (c.threshold, c.average_size)).collect();
             prop_assert_eq!(&got, &found, "{:?} at {}", how, alpha);
-            prop_assert_eq!(tuned.chosen, chosen, "{:?} at {}: {:?}", how, alpha, found);
+            prop_assert_eq!(tuned.choice.chosen(), chosen, "{:?} at {}: {:?}", how, alpha, found);
             let wanted = sorted_scores(&grid[chosen], cal);
-            prop_assert_eq!(bits(tuned.calibration.scores().as_slice()), bits(&wanted));
+            prop_assert_eq!(bits(tuned.calibration.groups()[0].as_slice()), bits(&wanted));
         }
     }
     Ok(())
@@ -105,7 +99,7 @@ proptest! {
     #[test]
     fn raps_is_its_definition((tuning, cal, _) in tuning_and_calibrating(), seed in 0_u64..4) {
         is_the_definition(&raps_grid(tuning.classes, Draw::Seeded(seed)), &tuning, &cal)?;
-        is_the_definition(&raps_grid(tuning.classes, Draw::Zero), &tuning, &cal)?;
+        is_the_definition(&raps_grid(tuning.classes, Draw::Conservative), &tuning, &cal)?;
     }
 
     /// No number of a calibrating row reaches the choice.
@@ -115,8 +109,7 @@ proptest! {
             tune_on(&entmax_grid(), &tuning, &cal, "0.1", Tuning::Valid),
             tune_on(&entmax_grid(), &tuning, &other, "0.1", Tuning::Valid),
         );
-        prop_assert_eq!(one.chosen, two.chosen);
-        prop_assert_eq!(one.candidates, two.candidates);
+        prop_assert_eq!(one.choice, two.choice);
     }
 }
 
@@ -135,7 +128,7 @@ fn batch(rows: usize, seed: u64) -> Batch {
 fn calibrating_rows_do_touch_the_choice_of_the_paper() {
     let tuning = batch(40, 0);
     let choices: std::collections::BTreeSet<usize> = (1..=20)
-        .map(|seed| tune_on(&entmax_grid(), &tuning, &batch(60, seed), "0.1", Tuning::Paper).chosen)
+        .map(|seed| tune_on(&entmax_grid(), &tuning, &batch(60, seed), "0.1", Tuning::Paper).choice.chosen())
         .collect();
     assert!(choices.len() > 1, "{choices:?}");
 }
@@ -145,9 +138,9 @@ fn ties_go_to_the_first_in_grid_order() {
     let (tuning, cal) = (batch(30, 1), batch(40, 2));
     let twice: Vec<EntmaxScore> = [1.5, 1.5, 1.2, 1.2].map(entmax).to_vec();
     for how in [Tuning::Valid, Tuning::Paper] {
-        let chosen = tune_on(&twice, &tuning, &cal, "0.1", how).chosen;
+        let chosen = tune_on(&twice, &tuning, &cal, "0.1", how).choice.chosen();
         assert!(chosen == 0 || chosen == 2, "the first of two equals, got {chosen}");
-        assert_eq!(tune_on(&[TopKScore; 5], &tuning, &cal, "0.1", how).chosen, 0);
+        assert_eq!(tune_on(&[TopKScore; 5], &tuning, &cal, "0.1", how).choice.chosen(), 0);
     }
     // Where the model is always right at this level every candidate gives singletons.
     let mut sure = batch(30, 3);
@@ -155,8 +148,8 @@ fn ties_go_to_the_first_in_grid_order() {
         sure.logits[index * 10 + sure.labels[index] as usize] += 100.0;
     }
     let tuned = tune_on(&entmax_grid(), &sure, &cal, "0.2", Tuning::Valid);
-    assert!(tuned.candidates.iter().all(|candidate| candidate.average_size == 1.0));
-    assert_eq!(tuned.chosen, 0);
+    assert!(tuned.choice.candidates().iter().all(|candidate| candidate.average_size == 1.0));
+    assert_eq!(tuned.choice.chosen(), 0);
 }
 
 /// `⌈0.6 n⌉` rows calibrate and the rest tune, each row in one part.
@@ -169,4 +162,24 @@ fn the_split_keeps_the_parts_apart() {
         all.sort_unstable();
         assert_eq!(all, (0..n).collect::<Vec<_>>());
     }
+}
+
+/// Impossible labels are in no candidate's set, and an impossible true label among the tuning rows is refused.
+#[test]
+fn tuning_knows_what_minus_infinity_means() {
+    let never = f64::NEG_INFINITY;
+    let rows = [1.0, never, 0.5, 2.0, 1.0, never];
+    let logits = Logits::new(&rows, 3).unwrap();
+    let alpha = Alpha::new(0.5).unwrap();
+    let tuner = |masked| Tuner::new(entmax_grid(), 3, alpha).unwrap().with_masked(masked);
+    let refused = tuner(Masked::Never).extend(logits.labelled(&[0, 2]).unwrap());
+    assert_eq!(refused, Err(Error::MaskedLabel { row: 1, label: 2 }));
+    // One true label in two is impossible, so a threshold at its rank is infinite and takes in whatever is allowed.
+    let alpha = Alpha::new(0.1).unwrap();
+    let mut tuner = Tuner::new(raps_grid(3, Draw::default()), 3, alpha).unwrap();
+    tuner.extend(logits.labelled(&[0, 2]).unwrap()).unwrap();
+    let mut sizes = tuner.finish().unwrap();
+    sizes.extend(logits).unwrap();
+    let found = sizes.finish().unwrap();
+    assert!(found.candidates().iter().all(|c| c.threshold == f64::INFINITY && c.average_size == 3.0));
 }

@@ -1,8 +1,7 @@
 //! As many classes as a language model has words, and as few as one.
 
 use conformax::{
-    Alpha, Calibrated, CalibrationScores, EntmaxScore, Gamma, InvProbScore, Logits, RapsScore, Row, Score,
-    ScoreSpec,
+    EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Row, Score, ScoreSpec, Thresholds,
 };
 
 const CLASSES: usize = 200_000;
@@ -32,8 +31,9 @@ fn sets_of_200_000_classes_are_the_definition() {
     for score in scores {
         for of in [77_778, 9_973] {
             let threshold = score.score(row, of);
-            let mut set = Vec::new();
-            score.set_into(row, threshold, &mut set);
+            let model = Predictor::new(score, Thresholds::One(threshold));
+            let sets = model.predict(Logits::new(&logits, CLASSES).unwrap()).unwrap();
+            let set = sets.labels();
             assert!(set.contains(&of), "{score}: a label on the threshold is in");
             for label in some_labels() {
                 assert_eq!(set.contains(&label), score.score(row, label) <= threshold, "{score} {label}");
@@ -45,18 +45,15 @@ fn sets_of_200_000_classes_are_the_definition() {
 #[test]
 fn probabilities_of_200_000_classes_sum_to_one() {
     let logits = wide_row();
-    let level = CalibrationScores::new(vec![1e4]).unwrap().level(Alpha::new(0.5).unwrap());
-    let model = Calibrated::new(EntmaxScore::default(), level);
+    let model = Predictor::new(EntmaxScore::default(), Thresholds::One(1e4));
     let (sets, p) = model.predict_probabilities(Logits::new(&logits, CLASSES).unwrap()).unwrap();
-    assert_eq!(sets.get(0).len(), CLASSES, "so high a threshold lets everybody in");
+    assert_eq!(sets.labels().len(), CLASSES, "so high a threshold lets everybody in");
     assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-10);
 }
 
 #[test]
 fn one_class_is_always_right() {
     let logits = [-3.5_f32];
-    let row = Row::new(&logits).unwrap();
-    let mut set = Vec::new();
-    EntmaxScore::default().set_into(row, 0.0, &mut set);
-    assert_eq!(set, [0]);
+    let model = Predictor::new(EntmaxScore::default(), Thresholds::One(0.0));
+    assert_eq!(model.predict(Logits::new(&logits, 1).unwrap()).unwrap().labels(), [0]);
 }

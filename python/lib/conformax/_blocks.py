@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import _conformax
-from ._inputs import Logits
+from ._inputs import Logits, as_threads
 
 
 def score_labels(
@@ -18,7 +18,7 @@ def score_labels(
         raise ValueError(f"there are {logits.shape[0]} rows of logits but {len(labels)} labels")
     return _join(
         _conformax.score_labels(score, block, _part(labels, first, block), _draws(u, first, block, logits),
-                                first_row=first, **options)
+                                first_row=first, **_checked(options))
         for first, block in logits.blocks()
     )
 
@@ -26,7 +26,7 @@ def score_labels(
 def score_all(score: _conformax.Score, logits: Logits, u: np.ndarray | None, **options: Any) -> np.ndarray:
     """The score of every label: rows × classes."""
     return _matrix(logits, (
-        _conformax.score_all(score, block, _draws(u, first, block, logits), first_row=first, **options)
+        _conformax.score_all(score, block, _draws(u, first, block, logits), first_row=first, **_checked(options))
         for first, block in logits.blocks()
     ))
 
@@ -34,19 +34,21 @@ def score_all(score: _conformax.Score, logits: Logits, u: np.ndarray | None, **o
 def p_values(calibration: _conformax.Calibration, logits: Logits, u: np.ndarray | None, **options: Any) -> np.ndarray:
     """The p-value of every label: rows × classes."""
     return _matrix(logits, (
-        calibration.p_values(block, _draws(u, first, block, logits), first_row=first, **options)
+        calibration.p_values(block, _draws(u, first, block, logits), first_row=first, **_checked(options))
         for first, block in logits.blocks()
     ))
 
 
 def predict(
     score: _conformax.Score, thresholds: list[float], logits: Logits, u: np.ndarray | None, **options: Any
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Offsets and labels of the sets at each threshold."""
-    parts = [
-        _conformax.predict(score, thresholds, block, _draws(u, first, block, logits), first_row=first, **options)
-        for first, block in logits.blocks()
-    ]
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Offsets, labels and the logits of these labels, of the sets at each threshold."""
+    parts = []
+    for first, block in logits.blocks():
+        found = _conformax.predict(
+            score, thresholds, block, _draws(u, first, block, logits), first_row=first, **_checked(options)
+        )
+        parts.append([(offsets, labels, _held(block, offsets, labels)) for offsets, labels in found])
     return [_pack([sets[level] for sets in parts]) for level in range(len(thresholds))]
 
 
@@ -56,23 +58,22 @@ def predict_probabilities(
     """Offsets, labels and probabilities of the sets at a threshold."""
     parts = [
         _conformax.predict_probabilities(
-            score, threshold, block, _draws(u, first, block, logits), first_row=first, **options
+            score, threshold, block, _draws(u, first, block, logits), first_row=first, **_checked(options)
         )
         for first, block in logits.blocks()
     ]
-    offsets, labels = _pack([(offsets, labels) for offsets, labels, _ in parts])
-    return offsets, labels, _join(p for _, _, p in parts)
+    return _pack(parts)
 
 
 def row_fingerprints(logits: Logits, **options: Any) -> np.ndarray:
     """A number for each row by which it is known again."""
-    return _join(_conformax.row_fingerprints(block, **options) for _, block in logits.blocks())
+    return _join(_conformax.row_fingerprints(block, **_checked(options)) for _, block in logits.blocks())
 
 
 def top_labels(logits: Logits, **options: Any) -> np.ndarray:
     """The label with the largest logit in each row, the first of equals."""
     # The log-margin is zero for the top label and its ties, which come in index order.
-    [(offsets, labels)] = predict(_conformax.Score("log_margin"), [0.0], logits, None, **options)
+    [(offsets, labels, _)] = predict(_conformax.Score("log_margin"), [0.0], logits, None, **options)
     return labels[offsets[:-1]]
 
 
@@ -95,9 +96,22 @@ def _matrix(logits: Logits, parts: Any) -> np.ndarray:
     return _join(parts).reshape(logits.shape)
 
 
-def _pack(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+def _pack(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, labels and a number for each label, of all blocks."""
     if len(parts) == 1:
         return parts[0]
-    starts = np.cumsum([0] + [len(labels) for _, labels in parts])
-    offsets = [np.zeros(1, dtype=np.int64)] + [offsets[1:] + start for (offsets, _), start in zip(parts, starts)]
-    return np.concatenate(offsets), np.concatenate([labels for _, labels in parts])
+    starts = np.cumsum([0] + [len(labels) for _, labels, _ in parts])
+    offsets = [np.zeros(1, dtype=np.int64)] + [offsets[1:] + start for (offsets, _, _), start in zip(parts, starts)]
+    return np.concatenate(offsets), _join(labels for _, labels, _ in parts), _join(numbers for _, _, numbers in parts)
+
+
+def _held(block: np.ndarray, offsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The logits of the labels of each set, as `float64`; `uint16` holds the bits of bfloat16."""
+    held = block[np.repeat(np.arange(len(block)), np.diff(offsets)), labels]
+    if held.dtype == np.uint16:
+        held = (held.astype(np.uint32) << 16).view(np.float32)
+    return held.astype(np.float64)
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, "n_threads": as_threads(options.get("n_threads"))}

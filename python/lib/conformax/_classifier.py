@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from . import _blocks, _conformax
 from ._exceptions import ConformaxWarning, not_calibrated
-from ._inputs import Logits, as_draws, as_labels
+from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
 from ._levels import levels
 from ._metrics import Evaluation, coverage_interval, evaluate_sets
 from ._rules import canonical, compiled_score, parameters_of
@@ -31,8 +32,8 @@ class SplitConformalClassifier:
         object such as `EntmaxScore(gamma=1.5)`.
     gamma : float, optional
         Index of the entmax family, between 1 and 16; 1.5 if None.
-    alpha : float, decimal string, or a list of them, default 0.1
-        Miscoverage level, an exact decimal. A list gives results for each level, in a list.
+    alpha : float, decimal string, or a list of them, optional
+        Miscoverage level, an exact decimal; 0.1 if None. A list gives results for each level, in a list.
     confidence_level : the same, optional
         `1 − alpha`, instead of `alpha`.
     lambda_ : float, optional
@@ -40,17 +41,17 @@ class SplitConformalClassifier:
     k_reg : int, optional
         Ranks that RAPS leaves unpunished; 5 if None.
     randomized : bool, default True
-        Whether APS, RAPS and SAPS draw; without, they are conservative.
+        Whether APS, RAPS and SAPS draw; without, they are conservative. A score object says so itself.
     random_state : int, default 0
         Seed of the draws. A row's draw depends on the seed and the row alone.
     n_threads : int, optional
-        Threads; one per core if None. Results do not depend on it.
+        Threads, up to 1,024; one per core if None. Results do not depend on it.
     masked : {"allowed", "never"}, default "allowed"
         Whether a label of logit −∞ may enter a set when the threshold is infinite.
     empty : {"allowed", "top_label"}, default "allowed"
         What becomes of an empty set.
     **aliases
-        Other libraries' names: `lam_reg` or `penalty` for `lambda_`, `kreg` for `k_reg`.
+        Other libraries' names: `lam_reg` for `lambda_`, `kreg` for `k_reg`.
 
     Attributes
     ----------
@@ -92,7 +93,7 @@ class SplitConformalClassifier:
         score: Any = "entmax",
         *,
         gamma: float | None = None,
-        alpha: Any = 0.1,
+        alpha: Any = None,
         confidence_level: Any = None,
         lambda_: float | None = None,
         k_reg: int | None = None,
@@ -114,7 +115,7 @@ class SplitConformalClassifier:
         self.n_threads = n_threads
         self.masked = masked
         self.empty = empty
-        for name, value in canonical(aliases).items():
+        for name, value in canonical(aliases, lambda_=lambda_, k_reg=k_reg).items():
             setattr(self, name, value)
 
     def calibrate(
@@ -123,7 +124,7 @@ class SplitConformalClassifier:
         """Scores held-out rows and takes the thresholds. Returns `self`.
 
         `classes` are names in the order of the columns; labels are then names too. `u` are uniform draws of the
-        caller's own for randomised scores, one per row.
+        caller's own for randomised scores, one per row. The columns of a data frame are known again by their names.
         """
         rule = self._rule()
         rows = Logits.of(logits)
@@ -141,7 +142,7 @@ class SplitConformalClassifier:
             masked=self.masked,
             rows=_blocks.row_fingerprints(rows, n_threads=self.n_threads),
         )
-        return self._calibrated(calibration, names)
+        return self._calibrated(calibration, names, rows.columns)
 
     conformalize = calibrate
 
@@ -171,7 +172,8 @@ class SplitConformalClassifier:
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(labels, rows.shape[1], names)
         candidates = grid_over(over, grid, rows.shape[1], self)
-        calibrating, tuning = _conformax.tuning_split(rows.shape[0], tuning_size, self.random_state)
+        seed = as_seed(self.random_state)
+        calibrating, tuning = _conformax.tuning_split(rows.shape[0], tuning_size, seed)
         calibration = _conformax.tune(
             candidates,
             rows.array(),
@@ -181,9 +183,9 @@ class SplitConformalClassifier:
             level,
             names=_texts(names),
             masked=self.masked,
-            n_threads=self.n_threads,
+            n_threads=as_threads(self.n_threads),
         )
-        return self._calibrated(calibration, names)
+        return self._calibrated(calibration, names, rows.columns)
 
     def predict_set(self, logits: Any, *, alpha: Any = None, u: Any = None) -> Any:
         """The prediction set of every row; a list of `PredictionSets` where there is a list of levels.
@@ -195,16 +197,16 @@ class SplitConformalClassifier:
         thresholds = [self._calibration.level(level)[0] for level in wanted]
         packed = _blocks.predict(self._fitted_rule, thresholds, rows, draws, **self._options())
         found = [
-            PredictionSets(
+            PredictionSets._of(
                 offsets,
                 indices,
                 n_classes=self.n_classes_,
                 classes=self._names,
                 alpha=float(level),
                 threshold=threshold,
-                probabilities=self._probabilities_later(threshold, rows, draws),
+                probabilities=partial(_conformax.set_probabilities, self._fitted_rule, threshold, offsets, held),
             )
-            for (offsets, indices), level, threshold in zip(packed, wanted, thresholds)
+            for (offsets, indices, held), level, threshold in zip(packed, wanted, thresholds)
         ]
         return found if several else found[0]
 
@@ -329,12 +331,13 @@ class SplitConformalClassifier:
         loaded = cls(**parameters_of(calibration.score), alpha=_one_or_all(calibration.alphas), masked=calibration.masked)
         loaded._calibration = calibration
         loaded._names = None if names is None else np.asarray(names)
+        loaded._columns = None
         return loaded
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = {"params": self.get_params()}
         if self.__sklearn_is_fitted__():
-            state["names"] = self._names
+            state["names"], state["columns"] = self._names, self._columns
             state["file"] = self._calibration.to_json()
         return state
 
@@ -343,7 +346,7 @@ class SplitConformalClassifier:
             setattr(self, name, value)
         if "file" in state:
             self._calibration = _conformax.Calibration.from_json(state["file"])
-            self._names = state["names"]
+            self._names, self._columns = state["names"], state["columns"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The constructor's parameters by name."""
@@ -374,9 +377,9 @@ class SplitConformalClassifier:
         return hasattr(self, "_calibration")
 
     def _calibrated(
-        self, calibration: _conformax.Calibration, names: np.ndarray | None
+        self, calibration: _conformax.Calibration, names: np.ndarray | None, columns: list[Any] | None
     ) -> SplitConformalClassifier:
-        self._calibration, self._names = calibration, names
+        self._calibration, self._names, self._columns = calibration, names, columns
         for level in self._levels(None)[0]:
             self._warn_if_few(level)
         return self
@@ -409,8 +412,6 @@ class SplitConformalClassifier:
     def _levels(self, alpha: Any) -> tuple[list[str], bool]:
         if alpha is not None:
             return levels(alpha)
-        if self.confidence_level is not None and self.alpha != 0.1:
-            raise ValueError("give alpha or confidence_level, not both")
         return levels(self.alpha, self.confidence_level)
 
     def _single_level(self, what: str) -> list[str]:
@@ -436,14 +437,10 @@ class SplitConformalClassifier:
         rows = Logits.of(logits)
         if rows.shape[1] != self.n_classes_:
             raise ValueError(f"wanted {self.n_classes_} classes, got {rows.shape[1]}")
-        return rows
+        return in_order(rows, self._columns, self._names)
 
     def _options(self) -> dict[str, Any]:
         return {"masked": self.masked, "empty": self.empty, "n_threads": self.n_threads}
-
-    def _probabilities_later(self, threshold: float, rows: Logits, draws: Any) -> Any:
-        rule, options = self._fitted_rule, self._options()
-        return lambda: _blocks.predict_probabilities(rule, threshold, rows, draws, **options)[2]
 
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):

@@ -128,6 +128,10 @@ def predict_probabilities(
     n_threads: int | None = None,
     first_row: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]: ...
+def set_probabilities(
+    score: Score, threshold: float, offsets: NDArray[np.int64], logits: NDArray[np.float64]
+) -> NDArray[np.float64]: ...
+def logarithms(numbers: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def evaluate(
     classes: int,
     offsets: NDArray[np.int64],

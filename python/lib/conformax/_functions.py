@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from . import _blocks
+from . import _blocks, _conformax
 from ._inputs import Logits, as_draws, as_labels
 from ._rules import canonical, compiled_score
 from ._sets import PredictionSets
@@ -37,7 +38,7 @@ def scores(
     >>> conformax.scores([[3.0, 2.0, 1.0]], score="sparsemax")
     array([[0., 1., 3.]])
     """
-    given = {"gamma": gamma, "lambda_": lambda_, "k_reg": k_reg, **canonical(aliases)}
+    given = {"gamma": gamma, **canonical(aliases, lambda_=lambda_, k_reg=k_reg)}
     rule = compiled_score(score, **given, randomized=randomized, random_state=random_state)
     rows = Logits.of(logits)
     if labels is None:
@@ -68,14 +69,14 @@ def sets(
     threshold = float(threshold)
     if np.isnan(threshold):
         raise ValueError("threshold must be a number, got nan")
-    given = {"gamma": gamma, "lambda_": lambda_, "k_reg": k_reg, **canonical(aliases)}
+    given = {"gamma": gamma, **canonical(aliases, lambda_=lambda_, k_reg=k_reg)}
     rule = compiled_score(score, **given, randomized=randomized, random_state=random_state)
     rows, draws = Logits.of(logits), as_draws(u)
-    [(offsets, indices)] = _blocks.predict(rule, [threshold], rows, draws, n_threads=n_threads)
-    return PredictionSets(
+    [(offsets, indices, held)] = _blocks.predict(rule, [threshold], rows, draws, n_threads=n_threads)
+    return PredictionSets._of(
         offsets,
         indices,
         n_classes=rows.shape[1],
         threshold=threshold,
-        probabilities=lambda: _blocks.predict_probabilities(rule, threshold, rows, draws, n_threads=n_threads)[2],
+        probabilities=partial(_conformax.set_probabilities, rule, threshold, offsets, held),
     )

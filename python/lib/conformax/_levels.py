@@ -7,6 +7,10 @@ from decimal import Decimal
 from typing import Any
 
 
+#: The level where none is asked for.
+DEFAULT = 0.1
+
+
 def level(alpha: Any) -> str:
     """A level's shortest decimal.
 
@@ -30,14 +34,17 @@ def complement(confidence: Any) -> str:
     return str(1 - Decimal(text))
 
 
-def levels(alpha: Any, confidence: Any = None) -> tuple[list[str], bool]:
-    """All levels that were asked for, and whether they came as a list.
+def levels(alpha: Any = None, confidence: Any = None) -> tuple[list[str], bool]:
+    """All levels that were asked for, and whether they came as a list; 0.1 where none was.
 
-    >>> levels(0.1)
-    (['0.1'], False)
-    >>> levels(0.1, confidence=[0.9, 0.95])
+    >>> levels(), levels(0.2)
+    ((['0.1'], False), (['0.2'], False))
+    >>> levels(confidence=[0.9, 0.95])
     (['0.1', '0.05'], True)
     """
+    if alpha is not None and confidence is not None:
+        raise ValueError("give alpha or confidence_level, not both")
+    alpha = DEFAULT if alpha is None else alpha
     given, convert = (alpha, level) if confidence is None else (confidence, complement)
     if isinstance(given, Iterable) and not isinstance(given, str):
         several = [convert(one) for one in given]

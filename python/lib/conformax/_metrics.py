@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from . import _conformax
-from ._inputs import as_array, as_labels
+from ._inputs import as_labels
 from ._levels import level
 from ._sets import PredictionSets
 
@@ -156,7 +156,7 @@ def conformal_rank(n: int, alpha: Any) -> int | None:
 
 
 def _as_sets(sets: Any) -> PredictionSets:
-    return sets if isinstance(sets, PredictionSets) else PredictionSets.from_mask(as_array(sets))
+    return sets if isinstance(sets, PredictionSets) else PredictionSets.from_mask(sets)
 
 
 def _sizes(sets: Any) -> np.ndarray:

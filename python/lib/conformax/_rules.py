@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _conformax
+from ._inputs import as_seed
 
 
 class ScoreRule:
@@ -45,7 +46,7 @@ class ApsScore(ScoreRule):
     random_state: int = 0
 
     def _compiled(self) -> _conformax.Score:
-        return _conformax.Score("aps", randomized=self.randomized, seed=self.random_state)
+        return _conformax.Score("aps", randomized=self.randomized, seed=as_seed(self.random_state))
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,7 @@ class RapsScore(ScoreRule):
             k_reg=self.k_reg,
             penalty=self.penalty,
             randomized=self.randomized,
-            seed=self.random_state,
+            seed=as_seed(self.random_state),
         )
 
 
@@ -82,7 +83,8 @@ class SapsScore(ScoreRule):
     random_state: int = 0
 
     def _compiled(self) -> _conformax.Score:
-        return _conformax.Score("saps", lambda_=self.lambda_, randomized=self.randomized, seed=self.random_state)
+        seed = as_seed(self.random_state)
+        return _conformax.Score("saps", lambda_=self.lambda_, randomized=self.randomized, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -101,19 +103,25 @@ class MarginScore(ScoreRule):
         return _conformax.Score("margin")
 
 
-ALIASES = {"lam_reg": "lambda_", "penalty": "lambda_", "kreg": "k_reg"}
+ALIASES = {"lam_reg": "lambda_", "kreg": "k_reg"}
 
 
-def canonical(aliases: dict[str, Any]) -> dict[str, Any]:
-    """Parameters by our names, from other libraries'.
+def canonical(aliases: dict[str, Any], **given: Any) -> dict[str, Any]:
+    """Parameters by our names, from those given by them and from other libraries' names.
 
-    >>> canonical({"kreg": 5})
-    {'k_reg': 5}
+    >>> canonical({"kreg": 5}, lambda_=0.1)
+    {'lambda_': 0.1, 'k_reg': 5}
     """
-    for name in aliases:
+    found = {name: value for name, value in given.items() if value is not None}
+    for name, value in aliases.items():
+        if name == "penalty":
+            raise TypeError("penalty is RapsScore's, and \"randomized\" or \"fixed\"; what TorchCP calls so is lambda_")
         if name not in ALIASES:
             raise TypeError(f"there is no parameter {name!r}")
-    return {ALIASES[name]: value for name, value in aliases.items()}
+        if ALIASES[name] in found:
+            raise TypeError(f"give {ALIASES[name]} or {name}, not both")
+        found[ALIASES[name]] = value
+    return found
 
 
 def compiled_score(
@@ -127,14 +135,15 @@ def compiled_score(
 ) -> _conformax.Score:
     """The compiled score of a name with parameters, or of an object, which carries its own."""
     if isinstance(score, ScoreRule):
-        for name, value in (("gamma", gamma), ("lambda_", lambda_), ("k_reg", k_reg)):
+        given = {"gamma": gamma, "lambda_": lambda_, "k_reg": k_reg, "randomized": None if randomized else randomized}
+        for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} belongs to the score object, {score}; it must not be given beside it")
         return score._compiled()
     if not isinstance(score, str):
         raise TypeError(f"score must be a name or a score object, got {type(score).__name__}")
     return _conformax.Score(
-        score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, seed=random_state
+        score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, seed=as_seed(random_state)
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ._inputs import as_labels
+from ._inputs import as_array, as_labels
 
 
 class PredictionSets(Sequence):
@@ -40,6 +40,7 @@ class PredictionSets(Sequence):
         threshold: float | None = None,
         probabilities: np.ndarray | Callable[[], np.ndarray] | None = None,
     ) -> None:
+        _check(np.asarray(offsets, dtype=np.int64), np.asarray(indices), int(n_classes))
         self.offsets = np.asarray(offsets, dtype=np.int64)
         self.indices = np.asarray(indices, dtype=np.uint32)
         self.n_classes = int(n_classes)
@@ -49,17 +50,25 @@ class PredictionSets(Sequence):
         self._probabilities = probabilities
 
     @classmethod
+    def _of(cls, offsets: np.ndarray, indices: np.ndarray, **about: Any) -> PredictionSets:
+        """Sets that are known to be right, and so are not looked through."""
+        # One without rows has nothing to look through.
+        sets = cls([0], [], **about)
+        sets.offsets, sets.indices = np.asarray(offsets, dtype=np.int64), np.asarray(indices, dtype=np.uint32)
+        return sets
+
+    @classmethod
     def from_mask(cls, mask: Any, **about: Any) -> PredictionSets:
         """Sets from a rows × classes array of booleans, labels in index order.
 
         >>> PredictionSets.from_mask([[True, False], [True, True]]).sizes
         array([1, 2])
         """
-        mask = np.asarray(mask, dtype=bool)
+        mask = np.asarray(as_array(mask), dtype=bool)
         if mask.ndim != 2:
             raise ValueError(f"a mask must have two dimensions, rows and classes, got {mask.ndim}")
         offsets = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
-        return cls(offsets, np.nonzero(mask)[1], n_classes=mask.shape[1], **about)
+        return cls._of(offsets, np.nonzero(mask)[1], n_classes=mask.shape[1], **about)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -77,7 +86,7 @@ class PredictionSets(Sequence):
     def probabilities(self) -> np.ndarray:
         """The probability of each label of each set, in the order of `indices`.
 
-        They are worked out from the logits on first use, so those must not have changed since.
+        They are worked out on first use, from a copy of the logits of these labels.
         """
         if self._probabilities is None:
             raise AttributeError("these sets were made without logits and have no probabilities")
@@ -140,6 +149,10 @@ class PredictionSets(Sequence):
         import pandas as pd
 
         return pd.DataFrame({"labels": self.labels(), "size": self.sizes})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # What works them out is a function, which cannot be pickled.
+        return {**vars(self), "_probabilities": None if self._probabilities is None else self.probabilities}
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -210,7 +223,7 @@ class PredictionSets(Sequence):
         offsets = np.concatenate([[0], np.cumsum(sizes)])
         places = np.repeat(self.offsets[rows] - offsets[:-1], sizes) + np.arange(offsets[-1])
         probabilities = None if self._probabilities is None else (lambda: self.probabilities[places])
-        return PredictionSets(
+        return PredictionSets._of(
             offsets,
             self.indices[places],
             n_classes=self.n_classes,
@@ -219,6 +232,26 @@ class PredictionSets(Sequence):
             threshold=self.threshold,
             probabilities=probabilities,
         )
+
+
+def _check(offsets: np.ndarray, indices: np.ndarray, n_classes: int) -> None:
+    if offsets.ndim != 1 or indices.ndim != 1 or not len(offsets) or offsets[0] != 0:
+        raise ValueError("offsets and indices must have one dimension, and offsets start at 0")
+    sizes = np.diff(offsets)
+    if (sizes < 0).any() or offsets[-1] != len(indices):
+        count, last = len(indices), offsets[-1]
+        raise ValueError(f"offsets must rise from 0 to the number of indices, {count}, got {last} at the end")
+    if not len(indices):
+        return
+    if indices.min() < 0 or indices.max() >= n_classes:
+        low, high = indices.min(), indices.max()
+        raise ValueError(f"with {n_classes} classes indices lie in 0..{n_classes}, got {low} to {high}")
+    rows = np.repeat(np.arange(len(sizes)), sizes)
+    order = np.lexsort((indices, rows))
+    again = np.flatnonzero((np.diff(rows[order]) == 0) & (np.diff(indices[order]) == 0))
+    if again.size:
+        place = order[again[0]]
+        raise ValueError(f"the set of row {rows[place]} holds label {indices[place]} twice")
 
 
 def _braces(labels: np.ndarray) -> str:

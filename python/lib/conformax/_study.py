@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from . import _conformax
-from ._inputs import Logits, as_labels
+from ._inputs import Logits, as_labels, as_seed, as_threads
 from ._levels import level
 
 
@@ -40,8 +40,8 @@ def compare(
             as_labels(labels, rows.shape[1]),
             level(alpha),
             splits=splits,
-            seed=random_state,
-            n_threads=n_threads,
+            seed=as_seed(random_state),
+            n_threads=as_threads(n_threads),
         )
     )
     return [_flat(record) for record in found["procedures"]]
@@ -59,7 +59,8 @@ def study(
     `path` is a study in TOML; `benchmarks` the folder of the benchmarks that do not ship with the package; `splits`
     fewer or more random splits than the study says. The command `conformax study` writes the report.
     """
-    found = json.loads(_conformax.run_study(path, benchmarks=benchmarks, splits=splits, n_threads=n_threads))
+    threads = as_threads(n_threads)
+    found = json.loads(_conformax.run_study(path, benchmarks=benchmarks, splits=splits, n_threads=threads))
     return [_flat(record) for record in found["records"]]
 
 

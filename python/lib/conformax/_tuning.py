@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from . import _conformax
+from ._inputs import as_seed
 from ._rules import ALIASES
 
 GAMMAS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
@@ -32,7 +33,7 @@ def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list
         lambdas = LAMBDAS if grid is None else _values(grid, "lambda_")
     if "k_reg" in names:
         orders = [k for k in K_REGS if k < n_classes] if grid is None else _values(grid, "k_reg")
-    drawn = {"randomized": params.randomized, "seed": params.random_state}
+    drawn = {"randomized": params.randomized, "seed": as_seed(params.random_state)}
     return [
         _conformax.Score("raps", lambda_=lambda_, k_reg=k_reg, **drawn)
         for lambda_, k_reg in itertools.product(lambdas, orders)

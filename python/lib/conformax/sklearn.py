@@ -28,8 +28,8 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Fraction of the rows that calibrate.
     prefit : bool, default False
         Whether `estimator` is fitted and all rows calibrate. They must not be the rows it was fitted on.
-    random_state : int, default 0
-        Seed of the split and of randomised scores.
+    random_state : int or RandomState, default 0
+        Seed of the split and of randomised scores; None for another one every time.
     conformity_score : str or score object, default "entmax"
         `score` of `SplitConformalClassifier`; an estimator's own `score` is its accuracy.
     gamma, alpha, confidence_level, lambda_, k_reg, randomized, n_threads, masked, empty
@@ -56,6 +56,11 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     [['setosa'], ['versicolor'], ['virginica']]
     """
 
+    #: Parameters that mean what they mean there.
+    _shared = (
+        "gamma", "alpha", "confidence_level", "lambda_", "k_reg", "randomized", "n_threads", "masked", "empty",
+    )  # fmt: skip
+
     def __init__(
         self,
         estimator: Any,
@@ -65,7 +70,7 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         random_state: Any = 0,
         conformity_score: Any = "entmax",
         gamma: float | None = None,
-        alpha: Any = 0.1,
+        alpha: Any = None,
         confidence_level: Any = None,
         lambda_: float | None = None,
         k_reg: int | None = None,
@@ -103,6 +108,9 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             kept = np.arange(_num_samples(X))
         else:
             fitting, kept = _conformax.tuning_split(_num_samples(X), self.calibration_size, seed)
+            if not len(fitting) or not len(kept):
+                few = f"n_samples={_num_samples(X)}"
+                raise ValueError(f"some rows fit and others calibrate, for which {few} is too few")
             params = _check_method_params(X, fit_params, indices=fitting)
             self.estimator_ = clone(self.estimator)
             self.estimator_.fit(_safe_indexing(X, fitting), _safe_indexing(y, fitting), **params)
@@ -111,6 +119,32 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self._logits(_safe_indexing(X, kept)), _safe_indexing(y, kept), classes=self.classes_
         )
         return self
+
+    def save(self, path: Any) -> None:
+        """Writes the calibration file, as `SplitConformalClassifier.save` does; the estimator is not part of it."""
+        check_is_fitted(self)
+        self.conformal_.save(path)
+
+    @classmethod
+    def load(cls, path: Any, estimator: Any) -> WrapClassifier:
+        """Reads a calibration file for the fitted estimator that it was made with, however that was kept.
+
+        Classes are compared as text, which is what the file holds.
+        """
+        check_is_fitted(estimator)
+        conformal = SplitConformalClassifier.load(path)
+        names = [str(name) for name in conformal.classes_.tolist()]
+        own = {str(name): name for name in estimator.classes_.tolist()}
+        if not set(own) <= set(names):
+            stranger = next(name for name in own if name not in names)
+            raise ValueError(f"{path}: class {stranger} of the estimator is none of the {len(names)} that calibrated")
+        loaded = cls(estimator, prefit=True, **{name: getattr(conformal, name) for name in cls._shared})
+        loaded.conformity_score = conformal.score
+        # Classes that only calibrated are unknown to the estimator, and have its type all the same.
+        loaded.classes_ = np.asarray([own.get(name, estimator.classes_.dtype.type(name)) for name in names])
+        loaded.estimator_, loaded.conformal_ = estimator, conformal
+        conformal._names = loaded.classes_
+        return loaded
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable class of each row."""
@@ -160,25 +194,15 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _conformal(self, seed: int) -> SplitConformalClassifier:
-        return SplitConformalClassifier(
-            self.conformity_score,
-            gamma=self.gamma,
-            alpha=self.alpha,
-            confidence_level=self.confidence_level,
-            lambda_=self.lambda_,
-            k_reg=self.k_reg,
-            randomized=self.randomized,
-            random_state=seed,
-            n_threads=self.n_threads,
-            masked=self.masked,
-            empty=self.empty,
-        )
+        shared = {name: getattr(self, name) for name in self._shared}
+        return SplitConformalClassifier(self.conformity_score, random_state=seed, **shared)
 
     def _logits(self, X: Any) -> np.ndarray:
         """Rows × `classes_`; a class the estimator has not seen has logit −∞."""
         if hasattr(self.estimator_, "predict_proba"):
-            with np.errstate(divide="ignore"):
-                found = np.log(self.estimator_.predict_proba(X))
+            # The platform's own logarithm would give other bits on other machines.
+            p = np.asarray(self.estimator_.predict_proba(X), dtype=np.float64)
+            found = _conformax.logarithms(p.ravel()).reshape(p.shape)
         else:
             found = self.estimator_.decision_function(X)
             if found.ndim == 1:

@@ -40,8 +40,9 @@ pub(crate) struct DataArgs {
     #[arg(long, value_name = "KIND", help_heading = "Data options")]
     pub(crate) labels_are: Option<LabelKind>,
     /// What the numbers are; probabilities become logarithms, zeros minus infinity.
-    #[arg(long, value_name = "KIND", default_value = "logits", help_heading = "Data options")]
-    pub(crate) input: InputKind,
+    /// [default: logits, or what the model was calibrated on]
+    #[arg(long, value_name = "KIND", help_heading = "Data options")]
+    pub(crate) input: Option<InputKind>,
     /// Names of the classes in the order of the logits: one per line, or a JSON array.
     #[arg(long, value_name = "FILE", help_heading = "Data options")]
     pub(crate) names: Option<PathBuf>,
@@ -106,11 +107,16 @@ impl DataArgs {
             classes: (!self.classes.is_empty()).then(|| self.classes.clone()),
             drop: self.drop.clone(),
             keep: self.keep.clone(),
-            input: self.input.into(),
+            input: self.input(),
             names,
             labels,
             ..SourceOptions::default()
         }
+    }
+
+    /// What the numbers are said to be.
+    pub(crate) fn input(&self) -> Input {
+        self.input.map_or(Input::Logits, Input::from)
     }
 
     /// The data as a person would call it.

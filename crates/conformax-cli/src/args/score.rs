@@ -1,7 +1,7 @@
 //! Which score, by name, and its parameters.
 
 use clap::{Args, ValueEnum};
-use conformax::{Draw, Masked, Parameters, ScoreSpec};
+use conformax::{Draw, Gamma, Lambda, Masked, Parameters, Penalty, ScoreSpec};
 
 use crate::failure::Failure;
 
@@ -13,14 +13,17 @@ pub(crate) struct ScoreArgs {
     score: String,
     /// Index of the entmax family, 1 to 16: 1.5 is entmax15, 2 sparsemax, 1 log-margin [default: 1.5].
     #[arg(long, value_name = "G")]
-    gamma: Option<f64>,
+    gamma: Option<Gamma>,
     /// Penalty of raps [default: 0.01] or weight of saps [default: 0.1].
     #[arg(long, value_name = "L", aliases = ["lam-reg", "lam_reg", "penalty"])]
     lambda: Option<f64>,
     /// Ranks that raps leaves without penalty [default: 5].
     #[arg(long, value_name = "K", aliases = ["kreg", "k_reg"])]
     k_reg: Option<u32>,
-    /// No random draw in aps, raps and saps: sets get larger and never empty.
+    /// Leave the label's own penalty out of the random term of raps.
+    #[arg(long)]
+    fixed_penalty: bool,
+    /// No random draw in aps, raps and saps: the largest value that the draw can give.
     #[arg(long, conflicts_with = "seed")]
     not_randomized: bool,
     /// Seed of the random draws of aps, raps and saps [default: 0].
@@ -30,13 +33,12 @@ pub(crate) struct ScoreArgs {
 
 impl ScoreArgs {
     pub(crate) fn spec(&self) -> Result<ScoreSpec, Failure> {
-        let draw = if self.not_randomized { Draw::Zero } else { Draw::Seeded(self.seed.unwrap_or(0)) };
         let parameters = Parameters {
             gamma: self.gamma,
-            lambda: self.lambda,
+            lambda: self.lambda.map(Lambda::new).transpose()?,
             k_reg: self.k_reg,
-            penalty: None,
-            draw: Some(draw),
+            penalty: self.fixed_penalty.then_some(Penalty::Fixed),
+            draw: if self.not_randomized { Some(Draw::Conservative) } else { self.seed.map(Draw::Seeded) },
         };
         Ok(ScoreSpec::named(&self.score, parameters)?)
     }

@@ -1,16 +1,25 @@
 //! Metrics with their intervals, for people and for machines.
 
-use conformax::{Level, Metrics, Strata, Stratum};
+use std::path::Path;
+
+use conformax::{Intervals, Metrics, Strata, Stratum, Tally};
+use conformax_io::{KeptLevel, Model};
 use serde::Serialize;
 
-use super::counted::LevelTally;
+use crate::calibrate::top_label_is_enough;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
-use crate::model::Loaded;
-use crate::numbers::{count, or_dash, range, rows, share, shown};
-use crate::proportion::{self, CONFIDENCE};
+use crate::numbers::{CONFIDENCE, count, or_dash, range, rows, share, shown};
 use crate::table::{Align, table, text};
+
+/// Everything, as a machine reads it.
+#[derive(Serialize)]
+pub(super) struct Printed<'a> {
+    pub(super) data: &'a str,
+    pub(super) seen_rows: u64,
+    pub(super) levels: &'a [Evaluation],
+}
 
 /// What is reported of one level.
 #[derive(Serialize)]
@@ -29,20 +38,18 @@ pub(super) struct Evaluation {
     covgap: f64,
     coverage_interval: Option<(f64, f64)>,
     intervals: Intervals,
-}
-
-/// How far the measured figures can be trusted, rows being what they are.
-#[derive(Serialize)]
-struct Intervals {
-    coverage: Option<(f64, f64)>,
-    average_size: Option<(f64, f64)>,
-    singleton_ratio: Option<(f64, f64)>,
-    singleton_coverage: Option<(f64, f64)>,
-    empty_ratio: Option<(f64, f64)>,
+    /// Whether the threshold is 0, so that coverage is the accuracy.
+    #[serde(skip)]
+    top_label_is_enough: bool,
 }
 
 impl Evaluation {
-    pub(super) fn new(level: Level, counted: &LevelTally, law_holds: bool) -> Result<Self, Failure> {
+    pub(super) fn new(
+        model: &Model,
+        kept: &KeptLevel,
+        tally: &Tally,
+        law_holds: bool,
+    ) -> Result<Self, Failure> {
         let Metrics {
             n,
             alpha,
@@ -55,11 +62,11 @@ impl Evaluation {
             sscv,
             covgap,
             ..
-        } = counted.tally.metrics(level.alpha, &Strata::default())?;
+        } = tally.metrics(kept.level.alpha(), &Strata::default())?;
         Ok(Self {
             n,
             alpha: alpha.value(),
-            threshold: level.threshold,
+            threshold: kept.threshold,
             coverage,
             average_size,
             singleton_ratio,
@@ -68,31 +75,21 @@ impl Evaluation {
             sscv,
             strata,
             covgap,
-            coverage_interval: law_holds.then(|| level.law().interval_of_rows(CONFIDENCE, n)),
-            intervals: Intervals {
-                coverage: proportion::interval(counted.tally.covered(), n),
-                average_size: proportion::interval_of_mean(counted.sizes, counted.squares, n),
-                singleton_ratio: proportion::interval(counted.singletons, n),
-                singleton_coverage: proportion::interval(counted.covered_singletons, counted.singletons),
-                empty_ratio: proportion::interval(counted.empty, n),
-            },
+            coverage_interval: law_holds
+                .then(|| kept.thresholds().law(kept.level).interval_of_rows(CONFIDENCE, n)),
+            intervals: tally.intervals(CONFIDENCE)?,
+            top_label_is_enough: top_label_is_enough(model, kept),
         })
     }
 }
 
 pub(super) fn print(
-    model: &Loaded,
+    (path, model): (&Path, &Model),
     results: &[Evaluation],
     data: &str,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    writeln!(
-        console.out(),
-        "{}: {}, calibrated on {}",
-        model.path.display(),
-        model.model.score,
-        rows(model.model.n)
-    )?;
+    writeln!(console.out(), "{}: {}, calibrated on {}", path.display(), model.score, rows(model.n))?;
     for result in results {
         writeln!(
             console.out(),
@@ -102,6 +99,13 @@ pub(super) fn print(
             metric_table(result),
             strata_table(&result.strata).trim_end()
         )?;
+        if result.top_label_is_enough && result.coverage_interval.is_some() {
+            console.note(format_args!(
+                "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is \
+                 the accuracy, which may lie above what the law says",
+                result.alpha
+            ))?;
+        }
     }
     Ok(())
 }
@@ -111,7 +115,7 @@ fn metric_table(result: &Evaluation) -> String {
     let interval = format!("{percent} % interval");
     let mut table = table(&[("metric", Align::Left), ("value", Align::Right), (&interval, Align::Left)]);
     let trusted = |interval: Option<(f64, f64)>| or_dash(interval.map(range));
-    let Intervals { coverage, average_size, singleton_ratio, singleton_coverage, empty_ratio } =
+    let Intervals { coverage, average_size, singleton_ratio, singleton_coverage, empty_ratio, .. } =
         &result.intervals;
     let promised = match result.coverage_interval {
         Some(law) => format!("{}; the law says {}", trusted(*coverage), range(law)),

@@ -1,6 +1,7 @@
 //! A data file as people read it, in one pass.
 
-use conformax_io::{Block, DataFingerprint, LabelUse, row_fingerprints};
+use conformax::{DataFingerprint, interval_of_share};
+use conformax_io::{Block, LabelUse};
 use serde::Serialize;
 
 use super::model::classes;
@@ -9,8 +10,7 @@ use crate::blocks::for_each_block;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
-use crate::numbers::{count, or_dash, range, share, shown};
-use crate::proportion;
+use crate::numbers::{CONFIDENCE, count, or_dash, range, share, shown};
 use crate::table::pairs;
 
 /// What a pass over the rows finds.
@@ -51,10 +51,8 @@ pub(super) fn print(args: &DataArgs, as_json: bool, console: &mut Console<'_>) -
     let (number, names) = (source.classes(), source.names().cloned());
     let (dtype, labels) = (source.dtype(), source.has_labels());
     let mut found = Found { classes_seen: vec![false; number], ..Found::default() };
-    let mut fingerprints = Vec::new();
     for_each_block(source, "inspecting", console, |block, _| {
-        row_fingerprints(block, &mut fingerprints);
-        found.fingerprint.extend(&fingerprints);
+        found.fingerprint.extend(&block.row_fingerprints());
         found.add(block);
         Ok(())
     })?;
@@ -127,7 +125,7 @@ impl Found {
 fn facts(args: &DataArgs, inspected: &Inspected<'_>, found: &Found) -> Vec<(&'static str, String)> {
     let seen = inspected.classes_with_rows.map(|seen| format!("yes, of {} classes", count(seen as u64)));
     let accuracy = inspected.accuracy.map(|accuracy| {
-        let trusted = proportion::interval(found.correct, found.labelled).map(range);
+        let trusted = interval_of_share(found.correct, found.labelled, CONFIDENCE).map(range);
         format!("{} ({})", share(accuracy, 4), or_dash(trusted))
     });
     let span = inspected.min.zip(inspected.max).map(|(min, max)| format!("{} to {}", shown(min), shown(max)));

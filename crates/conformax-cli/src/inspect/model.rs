@@ -21,6 +21,7 @@ struct Inspected<'a> {
     classes: usize,
     class_names: Option<&'a [String]>,
     masked: &'static str,
+    input: &'static str,
     has_scores: bool,
     arithmetic: u32,
     levels: Vec<ShownLevel>,
@@ -39,13 +40,13 @@ impl<'a> Inspected<'a> {
     fn new(model: &'a Model) -> Self {
         let seed = match model.score.draw() {
             Some(Draw::Seeded(seed)) => Some(seed),
-            Some(Draw::Zero) | None => None,
+            Some(Draw::Conservative) | None => None,
         };
         let tuning = model.tuning.as_ref().map(|record| InspectedTuning {
             alpha: record.alpha.value(),
             n: record.n,
-            candidates: record.candidates.len(),
-            average_size: record.candidates[record.chosen].average_size,
+            candidates: record.choice.candidates().len(),
+            average_size: record.choice.candidates()[record.choice.chosen()].average_size,
         });
         Self {
             score: model.score.to_string(),
@@ -57,6 +58,7 @@ impl<'a> Inspected<'a> {
                 Masked::Allowed => "allowed",
                 Masked::Never => "never",
             },
+            input: model.input.name(),
             has_scores: model.scores.is_some(),
             arithmetic: ARITHMETIC_VERSION,
             levels: ShownLevel::all(model),
@@ -73,9 +75,13 @@ pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -
     let mut facts =
         vec![("calibration file", loaded.path.display().to_string()), ("score", inspected.score.clone())];
     facts.extend(inspected.seed.map(|seed| ("random draws", format!("{DRAW_SCHEME}, seed {seed}"))));
+    if loaded.model.score.draw() == Some(Draw::Conservative) {
+        facts.push(("random draws", "none: the largest value that a draw can give".to_owned()));
+    }
     facts.push(("calibrated on", rows(inspected.n)));
     facts.push(("classes", classes(inspected.classes, inspected.class_names)));
     facts.push(("masked classes", inspected.masked.to_owned()));
+    facts.push(("input", inspected.input.replace('_', " ")));
     let scores =
         if inspected.has_scores { "kept: any level, p-values" } else { "left out: these levels only" };
     facts.push(("calibration scores", scores.to_owned()));

@@ -1,7 +1,7 @@
 //! From a block of logits to the columns of its sets.
 
-use conformax::{Calibrated, Calibration, Empty, Level, PredictionSets, ScoreSpec, predict_each};
-use conformax_io::{Block, PValues, SetRows, SetsWriter};
+use conformax::{Calibration, Empty, PredictionSets, Predictor, ScoreSpec, predict_each};
+use conformax_io::{Block, KeptLevel, PValues, SetRows, SetsWriter};
 
 use super::PredictArgs;
 use crate::blocks::{BlockError, with_logits};
@@ -16,15 +16,15 @@ enum Wanted {
 }
 
 /// Everything a block is put through.
-pub(super) struct Predictor {
-    models: Vec<Calibrated<ScoreSpec>>,
+pub(super) struct Columns {
+    models: Vec<Predictor<ScoreSpec>>,
     alphas: Option<Vec<f64>>,
     probabilities: bool,
     p_values: Option<(Wanted, Calibration<ScoreSpec>)>,
 }
 
-impl Predictor {
-    pub(super) fn new(args: &PredictArgs, model: &Loaded, levels: &[Level]) -> Result<Self, Failure> {
+impl Columns {
+    pub(super) fn new(args: &PredictArgs, model: &Loaded, levels: &[KeptLevel]) -> Result<Self, Failure> {
         let empty = if args.non_empty { Empty::TopLabel } else { Empty::Allowed };
         let wanted = match (args.p_values, args.all_p_values) {
             (true, _) => Some(Wanted::OfSet),
@@ -33,7 +33,8 @@ impl Predictor {
         };
         Ok(Self {
             models: model.predictors(levels, empty),
-            alphas: (levels.len() > 1).then(|| levels.iter().map(|level| level.alpha.value()).collect()),
+            alphas: (levels.len() > 1)
+                .then(|| levels.iter().map(|kept| kept.level.alpha().value()).collect()),
             probabilities: args.probabilities,
             p_values: wanted.map(|wanted| Ok::<_, Failure>((wanted, model.calibration()?))).transpose()?,
         })
@@ -77,7 +78,7 @@ impl Sets {
             Self { offsets: vec![0], labels: Vec::new(), probabilities: Vec::new(), p_values: Vec::new() };
         for row in 0..rows {
             for (sets, probabilities) in by_level {
-                all.labels.extend_from_slice(sets.get(row));
+                all.labels.extend_from_slice(sets.get(row).unwrap_or_default());
                 if !probabilities.is_empty() {
                     let range = sets.offsets()[row]..sets.offsets()[row + 1];
                     all.probabilities.extend_from_slice(&probabilities[range]);
@@ -97,11 +98,11 @@ impl Sets {
 
     pub(super) fn write(
         &self,
-        predictor: &Predictor,
+        columns: &Columns,
         block: &Block,
         writer: &mut SetsWriter,
     ) -> Result<(), BlockError> {
-        let p_values = predictor.p_values.as_ref().map(|(wanted, _)| match wanted {
+        let p_values = columns.p_values.as_ref().map(|(wanted, _)| match wanted {
             Wanted::OfSet => PValues::OfSet(&self.p_values),
             Wanted::OfAll => PValues::OfAll(&self.p_values),
         });
@@ -110,9 +111,9 @@ impl Sets {
             keep: &block.keep,
             offsets: &self.offsets,
             labels: &self.labels,
-            probabilities: predictor.probabilities.then_some(&self.probabilities[..]),
+            probabilities: columns.probabilities.then_some(&self.probabilities[..]),
             p_values,
-            alphas: predictor.alphas.as_deref(),
+            alphas: columns.alphas.as_deref(),
         })?;
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! The candidates: the usual grids, or any list.
 
-use conformax::{Draw, EntmaxScore, Gamma, Penalty, RapsScore, ScoreSpec, entmax_grid, raps_grid};
+use conformax::{Draw, EntmaxScore, Lambda, Penalty, RapsScore, ScoreSpec, entmax_grid, raps_grid};
 
 use super::Over;
 use crate::failure::Failure;
@@ -24,8 +24,11 @@ pub(super) fn candidates(
 }
 
 fn gamma(text: &str) -> Result<ScoreSpec, Failure> {
-    let value = text.trim().parse().map_err(|_| unreadable(text, "a gamma, as in --grid 1.2,1.5,2"))?;
-    Ok(ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(value)? }))
+    match text.parse() {
+        Ok(gamma) => Ok(ScoreSpec::Entmax(EntmaxScore { gamma })),
+        Err(conformax::Error::Decimal(_)) => Err(unreadable(text, "a gamma, as in --grid 1.2,1.5,2")),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn raps(text: &str, draw: Draw) -> Result<ScoreSpec, Failure> {
@@ -34,8 +37,8 @@ fn raps(text: &str, draw: Draw) -> Result<ScoreSpec, Failure> {
         Some((lambda.trim().parse::<f64>().ok()?, k_reg.trim().parse::<u32>().ok()?))
     });
     let (lambda, k_reg) = parsed.ok_or_else(|| unreadable(text, wanted))?;
-    let score = RapsScore { lambda, k_reg, penalty: Penalty::default(), draw };
-    Ok(ScoreSpec::Raps(score.checked()?))
+    let lambda = Lambda::new(lambda)?;
+    Ok(ScoreSpec::Raps(RapsScore { lambda, k_reg, penalty: Penalty::default(), draw }))
 }
 
 fn unreadable(text: &str, wanted: &str) -> Failure {

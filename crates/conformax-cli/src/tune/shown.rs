@@ -31,12 +31,12 @@ struct Printed {
 pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
     let record = model.tuning.as_ref().expect("a tuned model has its record");
     let candidates: Vec<ShownCandidate> = (0..)
-        .zip(&record.candidates)
+        .zip(record.choice.candidates())
         .map(|(index, candidate)| ShownCandidate {
             score: candidate.score.to_string(),
             threshold: candidate.threshold,
             average_size: candidate.average_size,
-            chosen: index == record.chosen,
+            chosen: index == record.choice.chosen(),
         })
         .collect();
     let printed = Printed {
@@ -51,7 +51,7 @@ pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> 
     }
     let title = format!(
         "{} candidates judged at alpha = {} on {}",
-        record.candidates.len(),
+        record.choice.candidates().len(),
         record.alpha,
         rows(record.n)
     );

@@ -41,7 +41,7 @@ fn parameters_seed_and_policy_reach_the_file() {
     assert_eq!(model.masked, Masked::Never);
     folder.run("calibrate cal.npz --score aps --not-randomized -o plain.json").ok();
     let model = Model::read(&folder.file("plain.json")).unwrap();
-    assert_eq!(model.score.draw(), Some(conformax::Draw::Zero));
+    assert_eq!(model.score.draw(), Some(conformax::Draw::Conservative));
 }
 
 #[test]

@@ -2,13 +2,25 @@
 #![cfg(unix)]
 
 use std::io::Write;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::folder::Folder;
 
+/// Makes runs start with both signals as a terminal has them. What is started in the background of a script inherits an
+/// ignored Ctrl-C; a signal that is handled here is at its default in whatever is run.
+fn set_signals() {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        let always = Arc::new(AtomicBool::new(true));
+        signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, always).unwrap();
+    }
+}
+
 /// Starts a run that waits for more on standard input, and waits until its temporary file is there.
-fn started(folder: &Folder, words: &str) -> (Child, std::process::ChildStdin) {
+fn started(folder: &Folder, words: &str) -> (Child, ChildStdin) {
+    set_signals();
     let before = folder.names().len();
     let mut child = folder.command(words).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -44,6 +56,22 @@ fn leaves_no_half_written_file() {
         assert!(err.contains("interrupted; no output was written"), "{err}");
         assert_eq!(folder.names(), before, "{words}");
     }
+}
+
+#[test]
+fn ends_a_comparison_that_is_still_reading() {
+    let folder = Folder::empty();
+    let mut child = folder.command("compare -").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    // More than a pipe and the readers' buffers hold: once it is written, the command is known to be reading.
+    let row = b"{\"logits\":[0,1,2,3,4,5],\"label\":1}\n";
+    stdin.write_all(&row.repeat(400_000)).unwrap();
+    stop(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("interrupted; no output was written"), "{err}");
 }
 
 #[test]

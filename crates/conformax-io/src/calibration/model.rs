@@ -7,12 +7,13 @@ use std::io::Write;
 use std::path::Path;
 
 use conformax::{
-    Alpha, Calibrated, Calibration, CalibrationScores, Candidate, Level, Masked, ScoreSpec, Tuned, Tuning,
+    Alpha, Calibration, Choice, FoundThresholds, LawIs, Level, Masked, Predictor, RowSet, ScoreSpec,
+    SortedScores, Thresholds, Tuning,
 };
 
 use crate::error::{Error, InFile, Problem, Result};
 use crate::writing::output::{Output, Overwrite};
-use crate::{ClassNames, RowSet, Source};
+use crate::{ClassNames, Input, Source};
 
 mod check;
 mod wire;
@@ -24,20 +25,38 @@ pub struct Model {
     pub score: ScoreSpec,
     /// What −∞ logits mean.
     pub masked: Masked,
+    /// What the numbers were that calibrated, and must be that are predicted.
+    pub input: Input,
     /// Number of classes.
     pub classes: usize,
     /// Their names, where known.
     pub names: Option<ClassNames>,
     /// Calibration rows.
     pub n: u64,
-    /// The levels asked for, each with its rank and threshold; at least one.
-    pub levels: Vec<Level>,
+    /// The levels asked for, each with its threshold; at least one.
+    pub levels: Vec<KeptLevel>,
     /// The calibration scores, unless they were left out: other levels and p-values need them.
-    pub scores: Option<CalibrationScores>,
-    /// Fingerprints of the rows that calibrated.
+    pub scores: Option<SortedScores>,
+    /// The rows that calibrated, as far as they can be known again.
     pub calibrating_rows: RowSet,
     /// How the parameters were chosen, where they were.
     pub tuning: Option<TuningRecord>,
+}
+
+/// A level with its threshold.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KeptLevel {
+    /// What is promised.
+    pub level: Level,
+    /// Largest score that is in a set; +∞ makes sets full.
+    pub threshold: f64,
+}
+
+impl KeptLevel {
+    /// The threshold as a rule.
+    pub fn thresholds(&self) -> Thresholds {
+        Thresholds::One(self.threshold)
+    }
 }
 
 /// What tuning tried and what it chose.
@@ -47,53 +66,63 @@ pub struct TuningRecord {
     pub tuning: Tuning,
     /// The level candidates were judged at.
     pub alpha: Alpha,
-    /// Every candidate, in grid order.
-    pub candidates: Vec<Candidate<ScoreSpec>>,
-    /// Index of the chosen one.
-    pub chosen: usize,
+    /// Every candidate and the one chosen.
+    pub choice: Choice<ScoreSpec>,
     /// Tuning rows.
     pub n: u64,
-    /// Fingerprints of the rows that tuned.
+    /// The rows that tuned, as far as they can be known again.
     pub rows: RowSet,
 }
 
-impl TuningRecord {
-    /// The record of a tuning: `n` rows, of these fingerprints, chose at level `alpha`.
-    pub fn new(tuned: &Tuned<ScoreSpec>, tuning: Tuning, alpha: Alpha, n: u64, rows: RowSet) -> Self {
-        Self { tuning, alpha, candidates: tuned.candidates.clone(), chosen: tuned.chosen, n, rows }
-    }
-}
-
 impl Model {
-    /// The model of a calibration at these levels.
+    /// The model of a calibration of all rows together, at these levels.
     ///
     /// ```
-    /// use conformax::{Alpha, Calibration, CalibrationScores, Masked, ScoreSpec};
-    /// use conformax_io::{Model, RowSet};
-    /// let scores = CalibrationScores::new(vec![0.0, 1.0, 2.0])?;
-    /// let calibration = Calibration::from_scores(ScoreSpec::default(), scores, Masked::Allowed);
-    /// let model = Model::new(&calibration, &[Alpha::new(0.25)?], 10, None, RowSet::default());
+    /// use conformax::{Alpha, Calibration, ScoreSpec, SortedScores};
+    /// use conformax_io::Model;
+    /// let scores = SortedScores::new(vec![0.0, 1.0, 2.0])?;
+    /// let calibration = Calibration::from_scores(ScoreSpec::default(), 10, scores)?;
+    /// let model = Model::new(&calibration, &[Alpha::new(0.25)?], None);
     /// assert_eq!(model.levels[0].threshold, 2.0);
     /// assert_eq!(Model::from_json(&model.to_json()?)?, model);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn new(
-        calibration: &Calibration<ScoreSpec>,
-        alphas: &[Alpha],
-        classes: usize,
-        names: Option<ClassNames>,
-        calibrating_rows: RowSet,
-    ) -> Self {
-        let scores = calibration.scores();
+    pub fn new(calibration: &Calibration<ScoreSpec>, alphas: &[Alpha], names: Option<ClassNames>) -> Self {
+        let scores = &calibration.groups()[0];
         Self {
             score: *calibration.score(),
             masked: calibration.masked(),
-            classes,
+            input: Input::default(),
+            classes: calibration.classes(),
             names,
             n: scores.n(),
-            levels: alphas.iter().map(|&alpha| scores.level(alpha)).collect(),
+            levels: alphas.iter().map(|&alpha| kept(scores, alpha)).collect(),
             scores: Some(scores.clone()),
-            calibrating_rows,
+            calibrating_rows: calibration.rows().clone(),
+            tuning: None,
+        }
+    }
+
+    /// The model of thresholds that were found without keeping scores.
+    pub fn of_thresholds(
+        found: FoundThresholds<ScoreSpec>,
+        classes: usize,
+        masked: Masked,
+        names: Option<ClassNames>,
+    ) -> Self {
+        let levels = found.levels.iter().zip(&found.thresholds);
+        Self {
+            score: found.score,
+            masked,
+            input: Input::default(),
+            classes,
+            names,
+            n: found.levels.first().map_or(0, |level| level.n()),
+            levels: levels
+                .map(|(level, threshold)| KeptLevel { level: *level, threshold: *threshold })
+                .collect(),
+            scores: None,
+            calibrating_rows: found.rows,
             tuning: None,
         }
     }
@@ -116,34 +145,27 @@ impl Model {
     /// The calibration file as text.
     pub fn to_json(&self) -> std::result::Result<String, Problem> {
         check::check(self)?;
-        let file = wire::File::from_model(self)?;
-        let mut text =
-            serde_json::to_string_pretty(&file).map_err(|error| Problem::Model(error.to_string()))?;
-        text.push('\n');
-        Ok(text)
+        wire::File::from_model(self)?.into_text()
     }
 
     /// Reads a calibration file from text.
     pub fn from_json(text: &str) -> std::result::Result<Self, Problem> {
-        wire::check_version(text)?;
-        let file: wire::File =
-            serde_json::from_str(text).map_err(|error| Problem::Model(format!("it is damaged: {error}")))?;
-        let model = file.into_model()?;
+        let model = wire::File::from_text(text)?.into_model()?;
         check::check(&model)?;
         Ok(model)
     }
 
     /// The calibration, where the scores are there: any level, any p-value.
     pub fn calibration(&self) -> Option<Calibration<ScoreSpec>> {
-        let scores = self.scores.clone()?;
-        Some(Calibration::from_scores(self.score, scores, self.masked))
+        let calibration = Calibration::from_scores(self.score, self.classes, self.scores.clone()?);
+        calibration.ok().map(|calibration| calibration.with_masked(self.masked))
     }
 
-    /// Rank and threshold at a level: a recorded one, or any where the scores are there.
-    pub fn level(&self, alpha: Alpha) -> std::result::Result<Level, Problem> {
-        let recorded = self.levels.iter().find(|level| level.alpha == alpha).copied();
-        recorded.or_else(|| self.scores.as_ref().map(|scores| scores.level(alpha))).ok_or_else(|| {
-            let known: Vec<_> = self.levels.iter().map(|level| level.alpha.to_string()).collect();
+    /// A level: one of those kept, or any other where the scores are there.
+    pub fn level(&self, alpha: Alpha) -> std::result::Result<KeptLevel, Problem> {
+        let recorded = self.levels.iter().find(|kept| kept.level.alpha() == alpha).copied();
+        recorded.or_else(|| self.scores.as_ref().map(|scores| kept(scores, alpha))).ok_or_else(|| {
+            let known: Vec<_> = self.levels.iter().map(|kept| kept.level.alpha().to_string()).collect();
             Problem::Model(format!(
                 "it was saved without scores and knows alpha {} alone, not {alpha}; calibrate again for that level",
                 known.join(", ")
@@ -152,14 +174,32 @@ impl Model {
     }
 
     /// The predictor at a level.
-    pub fn at(&self, alpha: Alpha) -> std::result::Result<Calibrated<ScoreSpec>, Problem> {
-        Ok(Calibrated::new(self.score, self.level(alpha)?).with_masked(self.masked))
+    pub fn at(&self, alpha: Alpha) -> std::result::Result<Predictor<ScoreSpec>, Problem> {
+        Ok(self.predictor(&self.level(alpha)?))
     }
 
-    /// Whether a row, given by its fingerprint, calibrated or tuned this model.
-    pub fn has_seen(&self, row: u64) -> bool {
-        self.calibrating_rows.contains(row)
-            || self.tuning.as_ref().is_some_and(|tuning| tuning.rows.contains(row))
+    /// The predictor of one of its levels.
+    pub fn predictor(&self, kept: &KeptLevel) -> Predictor<ScoreSpec> {
+        Predictor::new(self.score, kept.thresholds()).with_masked(self.masked)
+    }
+
+    /// The rows that had a part in it: those that calibrated, and those that tuned.
+    pub fn rows(&self) -> Vec<RowSet> {
+        let tuning = self.tuning.as_ref().map(|tuning| tuning.rows.clone());
+        [Some(self.calibrating_rows.clone()), tuning].into_iter().flatten().collect()
+    }
+
+    /// How coverage at a level follows its law: where the threshold is 0, infinite or shared by several calibration rows,
+    /// it may exceed it.
+    pub fn law_is(&self, kept: &KeptLevel) -> LawIs {
+        let tied = self.scores.as_ref().is_some_and(|scores| scores.ties(kept.threshold) > 1);
+        let special = kept.threshold == 0.0 || kept.threshold == f64::INFINITY;
+        if tied || special { LawIs::ABound } else { LawIs::Exact }
+    }
+
+    /// Whether coverage follows its law: not where the rows that calibrated also had a say in the parameters.
+    pub fn law_holds(&self) -> bool {
+        self.tuning.as_ref().is_none_or(|record| record.tuning == Tuning::Valid)
     }
 
     /// Checks that data have the classes this model was calibrated for: their number, names and order.
@@ -174,4 +214,8 @@ impl Model {
             _ => Ok(()),
         }
     }
+}
+
+fn kept(scores: &SortedScores, alpha: Alpha) -> KeptLevel {
+    KeptLevel { level: scores.level(alpha), threshold: scores.threshold(alpha) }
 }

@@ -1,5 +1,8 @@
 //! `Block`: some consecutive rows of a data set, small enough to hold in memory.
 
+use conformax::Logits;
+
+use crate::data::values::each_dtype;
 use crate::{Dtype, NamedCells, Values};
 
 /// Consecutive rows, with whatever came beside the logits.
@@ -25,6 +28,13 @@ impl Default for Block {
 }
 
 impl Block {
+    /// The fingerprint of every row; see [`conformax::row_fingerprints`].
+    pub fn row_fingerprints(&self) -> Vec<u64> {
+        each_dtype!(&self.logits, v => {
+            Logits::new(v, self.classes.max(1)).map(conformax::row_fingerprints).unwrap_or_default()
+        })
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.logits.len() / self.classes.max(1)

@@ -19,6 +19,22 @@ pub enum Input {
 const ROUNDING_ABOVE_ZERO: f64 = 1e-2;
 
 impl Input {
+    /// The name it is written with.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Logits => "logits",
+            Self::Probabilities => "probabilities",
+            Self::LogProbabilities => "log_probabilities",
+        }
+    }
+
+    /// The input of this name.
+    pub fn named(name: &str) -> Option<Self> {
+        [Self::Logits, Self::Probabilities, Self::LogProbabilities]
+            .into_iter()
+            .find(|input| input.name() == name)
+    }
+
     /// Type of the logits made from numbers of type `stored`.
     pub(crate) fn dtype(self, stored: Dtype) -> Dtype {
         match self {
@@ -60,7 +76,7 @@ fn logarithms(values: impl Iterator<Item = f64>, out: &mut Vec<f64>) -> Result<(
         if !(0.0..=1.0).contains(&value) {
             return Err((index, Problem::Probability(value)));
         }
-        out.push(conformax::ln(value));
+        out.push(conformax::log_probability(value));
     }
     Ok(())
 }

@@ -1,6 +1,5 @@
 //! `Values`: a buffer of logits in the type they were stored in.
 
-use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
 /// The float types logits come in.
@@ -68,6 +67,17 @@ macro_rules! each_dtype {
     };
 }
 pub(crate) use each_dtype;
+
+macro_rules! from_vec {
+    ($($variant:ident($type:ty)),+) => {
+        $(impl From<Vec<$type>> for Values {
+            fn from(values: Vec<$type>) -> Self {
+                Self::$variant(values)
+            }
+        })+
+    };
+}
+from_vec!(F16(f16), Bf16(bf16), F32(f32), F64(f64));
 
 impl Values {
     /// An empty buffer of a type.
@@ -142,17 +152,6 @@ impl Values {
             Self::Bf16(v) => v.iter_mut().for_each(|x| *x = bf16::from_bits(x.to_bits().swap_bytes())),
             Self::F32(v) => v.iter_mut().for_each(|x| *x = f32::from_bits(x.to_bits().swap_bytes())),
             Self::F64(v) => v.iter_mut().for_each(|x| *x = f64::from_bits(x.to_bits().swap_bytes())),
-        }
-    }
-
-    /// Writes `self[start..start + out.len()]`, widened, into `out`.
-    pub(crate) fn widen(&self, start: usize, out: &mut [f64]) {
-        let range = start..start + out.len();
-        match self {
-            Self::F16(v) => v[range].convert_to_f64_slice(out),
-            Self::Bf16(v) => v[range].convert_to_f64_slice(out),
-            Self::F32(v) => out.iter_mut().zip(&v[range]).for_each(|(to, &from)| *to = f64::from(from)),
-            Self::F64(v) => out.copy_from_slice(&v[range]),
         }
     }
 

@@ -136,6 +136,16 @@ impl Source {
         }
     }
 
+    /// Whether it can be read once only, as a pipe can.
+    pub fn is_once_only(&self) -> bool {
+        self.files.iter().any(|file| file.is_pipe())
+    }
+
+    /// What its numbers are.
+    pub fn input(&self) -> crate::Input {
+        self.options.input
+    }
+
     /// Goes back to the first row, for another pass.
     pub fn rewind(&mut self) -> Result<()> {
         if let Some(pipe) = self.files.iter().find(|file| file.is_pipe()) {

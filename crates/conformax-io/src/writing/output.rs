@@ -10,6 +10,7 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use tempfile::NamedTempFile;
 
@@ -67,8 +68,10 @@ impl Output {
             io::ErrorKind::NotFound => Error::new(path, Problem::NoFolder),
             _ => Error::new(path, error),
         })?;
+        hold_where_asked("created", path);
         // Only now: were this writer killed between the two, a leftover would still tell of the one before it.
         let follows_dead_writer = remove_leftovers(path);
+        hold_where_asked("cleared", path);
         Ok(Self { follows_dead_writer, ..open(Target::Temporary(temporary)) })
     }
 
@@ -113,7 +116,9 @@ impl Output {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer().write(bytes)
+        let written = self.writer().write(bytes)?;
+        hold_where_asked("written", &self.path);
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -143,10 +148,12 @@ fn is_descriptor(path: &Path) -> bool {
 
 fn commit(temporary: NamedTempFile, path: &Path, overwrite: Overwrite) -> io::Result<()> {
     temporary.as_file().sync_all()?;
+    hold_where_asked("synced", path);
     match overwrite {
         Overwrite::Replace => drop(temporary.persist(path)?),
         Overwrite::Refuse => persist_new(temporary, path)?,
     }
+    hold_where_asked("named", path);
     sync_folder(path)
 }
 
@@ -220,6 +227,21 @@ fn sync_folder(path: &Path) -> io::Result<()> {
     match cfg!(unix) {
         true => File::open(folder_of(path))?.sync_all(),
         false => Ok(()),
+    }
+}
+
+/// Lets a test kill a run at a named moment in the life of an output, however fast or busy the machine is: where
+/// `CONFORMAX_HOLD` is `MOMENT NAME`, the run says so and goes no further. Nothing of it is in a release.
+fn hold_where_asked(moment: &str, path: &Path) {
+    if cfg!(debug_assertions) {
+        static ASKED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("CONFORMAX_HOLD").ok());
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if ASKED.as_ref().is_some_and(|asked| *asked == format!("{moment} {name}")) {
+            eprintln!("held: {moment} {name}");
+            loop {
+                std::thread::park();
+            }
+        }
     }
 }
 

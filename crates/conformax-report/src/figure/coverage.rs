@@ -20,8 +20,9 @@ pub(super) fn figure(view: &View<'_>) -> Figure {
         title: "Coverage minus what was asked for".to_owned(),
         caption: format!(
             "Marks: mean over {} splits; lines: from the lowest split to the highest. Grey: where one split’s \
-             coverage lies with probability {} by the exact law, whatever the model and the data; the lighter, wider \
-             band is for the tuned procedures, which calibrate on fewer rows. {}",
+             coverage lies with probability {} by the exact law, whatever the model and the data as long as no two \
+             scores tie; where they do (an accurate model, whose best labels all score 0) coverage can only be higher. \
+             The lighter, wider band is for the tuned procedures, which calibrate on fewer rows. {}",
             results.provenance.splits,
             probability,
             inside(view)

@@ -1,6 +1,7 @@
 //! Figure 2: γ-entmax of two labels, `γ-entmax([t, 0])₁` against `t`.
 
 use conformax::{Entmax, Gamma, Row};
+use conformax_study::paper::{ENTMAX, LOG_MARGIN, SPARSEMAX};
 
 use super::{Figure, Panel};
 use crate::axis::{Axis, Spacing};
@@ -10,7 +11,7 @@ use crate::table::{Column, Row as TableRow, Table, exact};
 
 /// γ, the procedure that shares its colour, and what the curve is called.
 const CURVES: [(f64, &str, &str); 3] =
-    [(1.0, "log-margin", "γ = 1"), (1.5, "1.5-entmax", "γ = 1.5"), (2.0, "sparsemax", "γ = 2")];
+    [(1.0, LOG_MARGIN, "γ = 1"), (1.5, ENTMAX, "γ = 1.5"), (2.0, SPARSEMAX, "γ = 2")];
 
 pub(super) fn figure() -> Figure {
     let styles: Vec<_> = CURVES

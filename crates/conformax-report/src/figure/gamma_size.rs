@@ -9,7 +9,7 @@ use crate::plot::{Frame, INK, Plot, Point, Series};
 use crate::style::{self, Marker};
 use crate::svg::Element;
 use crate::table::{Column, Records, Row, Table, exact};
-use crate::view::{View, spread};
+use crate::view::View;
 
 /// `None` where the study measured no γ on its tuning rows.
 pub(super) fn figure(view: &View<'_>) -> Option<Figure> {
@@ -140,7 +140,8 @@ pub(super) fn distinct(values: impl Iterator<Item = f64>) -> Vec<f64> {
 
 /// Mean and spread over the splits of those that `keep` keeps.
 pub(super) fn spread_where(sizes: &[&GammaSize], keep: impl Fn(&GammaSize) -> bool) -> Option<Spread> {
-    spread(sizes.iter().filter(|size| keep(size)).map(|size| size.average_size))
+    let kept = sizes.iter().filter(|size| keep(size)).map(|size| size.average_size);
+    Spread::of(&kept.collect::<Vec<_>>())
 }
 
 /// A row per benchmark and level, a column per γ.

@@ -1,6 +1,7 @@
 //! Figure 1: one row of logits, and the two roads that lead from it to the same set.
 
 use conformax::{Entmax, EntmaxScore, Gamma, Row, Score};
+use conformax_study::paper::ENTMAX;
 
 use super::temperature::LOGITS;
 use super::{Figure, Panel};
@@ -94,7 +95,7 @@ pub(super) fn figure() -> Figure {
 }
 
 fn style() -> Style {
-    known("1.5-entmax")
+    known(ENTMAX)
 }
 
 /// Five rows named after their labels.

@@ -1,6 +1,7 @@
 //! Figure 3: the probabilities of five labels against the temperature, for softmax, 1.5-entmax and sparsemax.
 
 use conformax::{Entmax, Gamma, Row};
+use conformax_study::paper::ENTMAX;
 
 use super::{Figure, Panel};
 use crate::axis::{Axis, Spacing};
@@ -11,7 +12,7 @@ use crate::table::{Column, Row as TableRow, Table, exact};
 /// The paper's example row.
 pub(super) const LOGITS: [f64; 5] = [1.0, -1.0, -0.2, 0.4, -0.5];
 
-const CURVES: [(f64, &str); 3] = [(1.0, "Softmax (γ = 1)"), (1.5, "1.5-entmax"), (2.0, "Sparsemax (γ = 2)")];
+const CURVES: [(f64, &str); 3] = [(1.0, "Softmax (γ = 1)"), (1.5, ENTMAX), (2.0, "Sparsemax (γ = 2)")];
 const FRAME: Frame = Frame { width: 320.0, height: 260.0, left: 36.0, right: 32.0, top: 30.0, bottom: 46.0 };
 /// Temperatures β⁻¹ drawn: every twentieth up to 3.
 const STEPS: u32 = 60;

@@ -1,10 +1,10 @@
 //! The paper's Table 3: how good the classifiers are on calibration and test rows.
 
-use conformax_study::{BenchmarkSummary, SplitSummary, paper};
+use conformax_study::{BenchmarkSummary, SplitSummary, Spread, paper};
 
 use super::{Cell, Column, Records, Row, Table, exact};
 use crate::number;
-use crate::view::{View, spread};
+use crate::view::View;
 
 /// One row per benchmark.
 pub(super) fn table(view: &View<'_>) -> Table {
@@ -48,7 +48,7 @@ fn row(benchmark: &BenchmarkSummary) -> Row {
         below: paper.map(|n| format!("paper {}", number::count(n))).into_iter().collect(),
     };
     let accuracy = |read: fn(&SplitSummary) -> f64, paper: Option<(f64, f64)>| Cell {
-        main: spread(benchmark.splits.iter().map(read))
+        main: spread(benchmark, read)
             .map_or_else(|| "–".to_owned(), |ours| number::spread(ours, number::share)),
         below: paper
             .map(|(mean, deviation)| format!("paper {mean:.3} ± {deviation:.3}"))
@@ -68,15 +68,18 @@ fn row(benchmark: &BenchmarkSummary) -> Row {
     Row { benchmark: Some(benchmark.name.clone()), ..Row::of(cells) }
 }
 
+fn spread(benchmark: &BenchmarkSummary, read: fn(&SplitSummary) -> f64) -> Option<Spread> {
+    Spread::of(&benchmark.splits.iter().map(read).collect::<Vec<_>>())
+}
+
 fn rows_of(benchmark: &BenchmarkSummary) -> (u64, u64) {
     benchmark.splits.first().map_or((0, 0), |split| (split.n_test, split.n_cal))
 }
 
 fn record(benchmark: &BenchmarkSummary) -> Vec<String> {
     let (n_test, n_cal) = rows_of(benchmark);
-    let test = spread(benchmark.splits.iter().map(|split| split.test_accuracy)).unwrap_or_default();
-    let calibration =
-        spread(benchmark.splits.iter().map(|split| split.calibration_accuracy)).unwrap_or_default();
+    let test = spread(benchmark, |split| split.test_accuracy).unwrap_or_default();
+    let calibration = spread(benchmark, |split| split.calibration_accuracy).unwrap_or_default();
     vec![
         benchmark.name.clone(),
         benchmark.rows.to_string(),

@@ -5,6 +5,15 @@ use conformax_study::{Claim, Verdict};
 use super::{Cell, Column, Records, Row, Table, exact};
 use crate::view::View;
 
+/// How the standard errors come about.
+pub(crate) const ERRORS: &str = "Splits of one data set share its rows, so a standard error is not the spread between splits over the root of \
+     their number: it has Nadeau and Bengio's term for what they share, which no number of splits takes away. Mean \
+     coverage needs none, as it is the same over all splits of any rows.";
+
+/// What the fourth verdict means.
+const IRREFUTABLE: &str = "A claim is irrefutable where no numbers could have spoken against it by its rule: it is not \
+                           counted as reproduced.";
+
 /// One row per claim; the records have one per comparison behind it.
 pub(super) fn table(view: &View<'_>) -> Table {
     let claims = &view.results.claims;
@@ -31,10 +40,10 @@ pub(super) fn table(view: &View<'_>) -> Table {
     Table {
         slug: "claims".to_owned(),
         title: format!(
-            "What the paper says, judged over {} splits at 3 standard errors of the paired difference",
+            "What the paper says, judged on these rows over {} splits, at 3 standard errors of the paired difference",
             view.results.provenance.claim_splits
         ),
-        notes: Vec::new(),
+        notes: vec![ERRORS.to_owned(), IRREFUTABLE.to_owned()],
         columns: vec![Column::text("The paper says"), Column::text("We find"), Column::text("Verdict")],
         rows: claims.iter().map(row).collect(),
         records: Records { header, rows: claims.iter().flat_map(records).collect() },
@@ -47,6 +56,7 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Reproduced => "reproduced",
         Verdict::NotReproduced => "not reproduced",
         Verdict::Undecided => "undecided",
+        Verdict::Irrefutable => "irrefutable",
     }
 }
 

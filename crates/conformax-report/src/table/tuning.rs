@@ -2,6 +2,7 @@
 
 use conformax_study::{Paired, TuningComparison};
 
+use super::claims::ERRORS;
 use super::{Column, Records, Row, Table, exact};
 use crate::number;
 use crate::view::View;
@@ -9,6 +10,7 @@ use crate::view::View;
 /// One row per benchmark, tuned procedure and level.
 pub(super) fn table(view: &View<'_>) -> Table {
     let comparisons = &view.results.tuning;
+    let splits = comparisons.first().map_or(0, |comparison| comparison.coverage_difference.splits);
     let header = vec![
         "benchmark",
         "procedure",
@@ -31,14 +33,14 @@ pub(super) fn table(view: &View<'_>) -> Table {
     Table {
         slug: "tuning-cost".to_owned(),
         title: format!(
-            "What the paper's way of tuning costs, over {} splits (differences ± standard error)",
-            view.results.provenance.claim_splits
+            "What the paper's way of tuning costs, over {splits} splits (differences ± standard error)"
         ),
         notes: vec![
             "Valid: the tuning rows alone choose the parameter, and rows that no choice has seen calibrate it. \
              The paper's: candidates take their thresholds from the rows that later calibrate, so the choice leans \
              towards those that came out small there."
                 .to_owned(),
+            ERRORS.to_owned(),
         ],
         columns: vec![
             Column::text("Benchmark"),

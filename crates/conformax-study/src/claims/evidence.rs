@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::results::{Claim, Evidence, Paired, Record, Verdict};
+use super::quantity::{Quantity, confidence};
+use crate::results::{Evidence, Paired, Record, Verdict};
+use crate::spread::Chance;
 
 /// How much of the evidence a sentence speaks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +30,7 @@ impl Quantifier {
         }
     }
 
-    fn rule(self) -> &'static str {
+    pub(super) fn rule(self) -> &'static str {
         match self {
             Self::Everywhere => "in every comparison",
             Self::AlmostEverywhere => "in nine comparisons out of ten",
@@ -54,58 +56,45 @@ impl Quantifier {
     }
 }
 
-/// A sentence and how to judge it.
-pub(super) struct Sentence {
-    pub(super) id: &'static str,
-    pub(super) place: &'static str,
-    pub(super) sentence: &'static str,
-    /// What is compared, as the start of a rule.
-    pub(super) measure: &'static str,
-    pub(super) quantifier: Quantifier,
-}
-
-impl Sentence {
-    pub(super) fn judged(self, evidence: Vec<Evidence>) -> Claim {
-        let count = |verdict| evidence.iter().filter(|evidence| evidence.verdict == verdict).count();
-        let found = match evidence.len() {
-            0 => "nothing to compare in this study".to_owned(),
-            all => format!(
-                "so in {} of {all} comparisons, the opposite in {}, not clear in {}",
-                count(Verdict::Reproduced),
-                count(Verdict::NotReproduced),
-                count(Verdict::Undecided)
-            ),
-        };
-        Claim {
-            id: self.id.to_owned(),
-            sentence: self.sentence.to_owned(),
-            place: self.place.to_owned(),
-            rule: format!("{}, by more than 3 standard errors {}", self.measure, self.quantifier.rule()),
-            found,
-            verdict: self.quantifier.verdict(&evidence),
-            evidence,
-        }
-    }
-}
-
-/// A number per split, with the name it has in a comparison.
+/// A number per split, with the name it has in a comparison; `None` on a split that has no such number.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     pub(super) name: String,
-    pub(super) values: Vec<f64>,
+    pub(super) values: Vec<Option<f64>>,
 }
 
 impl Series {
-    pub(super) fn constant(value: f64, like: &Self) -> Self {
-        Self { name: value.to_string(), values: vec![value; like.values.len()] }
+    pub(super) fn named(self, name: String) -> Self {
+        Self { name, ..self }
     }
 
-    pub(super) fn map(self, name: String, value: impl Fn(f64) -> f64) -> Self {
-        Self { name, values: self.values.into_iter().map(value).collect() }
+    pub(super) fn prefixed(self, prefix: &str) -> Self {
+        Self { name: format!("{prefix}{}", self.name), ..self }
+    }
+
+    pub(super) fn map(self, value: impl Fn(f64) -> f64) -> Self {
+        Self { values: self.values.into_iter().map(|number| number.map(&value)).collect(), ..self }
+    }
+
+    /// Split by split, divided by another.
+    pub(super) fn over(self, other: &Self) -> Self {
+        let both = self.values.iter().zip(&other.values);
+        Self { values: both.map(|(own, other)| Some((*own)? / (*other)?)).collect(), name: self.name }
+    }
+
+    /// Split by split, the mean of several.
+    pub(super) fn mean_of(series: &[Self]) -> Self {
+        let splits = series.iter().map(|one| one.values.len()).min().unwrap_or(0);
+        let mean = |split: usize| {
+            let sum: Option<f64> = series.iter().map(|one| one.values[split]).sum();
+            sum.map(|sum| sum / series.len() as f64)
+        };
+        Self { name: "mean".to_owned(), values: (0..splits).map(mean).collect() }
     }
 
     pub(super) fn mean(&self) -> f64 {
-        self.values.iter().sum::<f64>() / self.values.len() as f64
+        let values: Vec<f64> = self.values.iter().flatten().copied().collect();
+        values.iter().sum::<f64>() / values.len() as f64
     }
 }
 
@@ -133,81 +122,96 @@ impl<'a> Court<'a> {
     }
 
     /// One split after another.
-    pub(super) fn records(&self, benchmark: &str, procedure: &str, alpha: f64) -> &[&'a Record] {
+    fn records(&self, benchmark: &str, procedure: &str, alpha: f64) -> &[&'a Record] {
         let key = (benchmark.to_owned(), procedure.to_owned(), alpha.to_bits());
         self.records.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn series(
-        &self,
-        benchmark: &str,
-        procedure: &str,
-        alpha: f64,
-        value: impl Fn(&Record) -> f64,
-    ) -> Series {
-        let records = self.records(benchmark, procedure, alpha);
-        Series { name: procedure.to_owned(), values: records.iter().map(|record| value(record)).collect() }
+    /// Rows and strata are the same for all procedures of a benchmark.
+    pub(super) fn any_record(&self, benchmark: &str, alpha: f64) -> Option<&'a Record> {
+        let mut records = self.procedures.iter().flat_map(|name| self.records(benchmark, name, alpha));
+        records.next().copied()
     }
 
-    /// Whether the study has all of these.
-    pub(super) fn has(&self, procedures: &[&str]) -> bool {
-        procedures.iter().all(|procedure| self.procedures.contains(procedure))
-    }
-
-    /// Every benchmark with every level.
-    pub(super) fn cells(&self) -> Vec<(&'a str, f64)> {
-        let benchmarks = self.benchmarks.iter();
-        benchmarks.flat_map(|name| self.levels.iter().map(move |alpha| (*name, *alpha))).collect()
-    }
-
-    pub(super) fn others(&self, than: &[&str]) -> Vec<&'a str> {
-        self.procedures.iter().filter(|name| !than.contains(*name)).copied().collect()
+    /// Whether some procedure gives singletons.
+    pub(super) fn has_singletons(&self, benchmark: &str, alpha: f64) -> bool {
+        let mut records = self.procedures.iter().flat_map(|name| self.records(benchmark, name, alpha));
+        records.any(|record| record.singleton_ratio > 0.0)
     }
 }
 
-/// Evidence that the first series lies above the second; `None` where there are no splits to compare.
-pub(super) fn above(
-    benchmark: &str,
-    alpha: f64,
-    quantity: &str,
-    first: &Series,
-    second: &Series,
-) -> Option<Evidence> {
-    let differences: Vec<f64> = first.values.iter().zip(&second.values).map(|(a, b)| a - b).collect();
-    let difference = Paired::of(&differences)?;
-    Some(Evidence {
-        benchmark: benchmark.to_owned(),
-        alpha,
-        quantity: format!("{quantity}: {} − {}", first.name, second.name),
-        first: first.mean(),
-        second: second.mean(),
-        difference,
-        verdict: difference.verdict(),
-    })
+/// A quantity on a benchmark at a level; of one stratum, where it has a number for each.
+pub(super) struct Place<'a> {
+    pub(super) court: &'a Court<'a>,
+    pub(super) benchmark: &'a str,
+    pub(super) alpha: f64,
+    pub(super) quantity: Quantity,
+    pub(super) stratum: usize,
 }
 
-/// Evidence that a series' mean lies within `tolerance` of `target`.
+impl Place<'_> {
+    pub(super) fn series(&self, procedure: &str) -> Series {
+        let records = self.court.records(self.benchmark, procedure, self.alpha);
+        let values = records.iter().map(|record| self.quantity.read(record, self.stratum)).collect();
+        Series { name: procedure.to_owned(), values }
+    }
+
+    pub(super) fn constant(&self, value: f64) -> Series {
+        let splits = self.court.procedures.iter().map(|name| self.series(name).values.len()).max();
+        Series { name: value.to_string(), values: vec![Some(value); splits.unwrap_or(0)] }
+    }
+
+    /// What a mean over splits may owe to chance here.
+    fn chance(&self) -> Chance {
+        match self.court.any_record(self.benchmark, self.alpha) {
+            Some(record) if !self.quantity.mean_is_known() => Chance::of_rows(record),
+            _ => Chance::OfSplits,
+        }
+    }
+
+    fn evidence(&self, names: &str, [first, second]: [f64; 2], difference: Paired) -> Evidence {
+        let record = self.court.any_record(self.benchmark, self.alpha);
+        let quantity = record.map_or_else(String::new, |record| self.quantity.name(record, self.stratum));
+        Evidence {
+            benchmark: self.benchmark.to_owned(),
+            alpha: self.alpha,
+            quantity: format!("{quantity}: {names}"),
+            first,
+            second,
+            difference,
+            verdict: difference.verdict(),
+        }
+    }
+}
+
+/// Evidence that the first series lies above the second; `None` where no split has both.
+pub(super) fn above(place: &Place<'_>, first: &Series, second: &Series) -> Option<Evidence> {
+    let both = first.values.iter().zip(&second.values).filter_map(|(a, b)| (*a).zip(*b));
+    let (firsts, seconds): (Vec<f64>, Vec<f64>) = both.unzip();
+    let differences: Vec<f64> = firsts.iter().zip(&seconds).map(|(a, b)| a - b).collect();
+    let difference = Paired::of(&differences, place.chance())?;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let names = format!("{} − {}", first.name, second.name);
+    Some(place.evidence(&names, [mean(&firsts), mean(&seconds)], difference))
+}
+
+/// Evidence of any difference, whichever way: the sign is dropped, so nothing speaks against it.
+pub(super) fn differ(place: &Place<'_>, first: &Series, second: &Series) -> Option<Evidence> {
+    let evidence = above(place, first, second)?;
+    let difference = Paired { mean: evidence.difference.mean.abs(), ..evidence.difference };
+    Some(Evidence { difference, verdict: difference.verdict(), ..evidence })
+}
+
+/// Evidence that a series' mean lies within `tolerance` of 1 − α.
 ///
 /// The difference is what is left of the tolerance, so that here too the claim wants it positive.
-pub(super) fn within(
-    benchmark: &str,
-    alpha: f64,
-    quantity: &str,
-    series: &Series,
-    target: f64,
-    tolerance: f64,
-) -> Option<Evidence> {
-    let deviation = Paired::of(&series.values.iter().map(|value| value - target).collect::<Vec<_>>())?;
+pub(super) fn within(place: &Place<'_>, series: &Series, tolerance: f64) -> Option<Evidence> {
+    let target = confidence(place.alpha);
+    let deviations: Vec<f64> = series.values.iter().flatten().map(|value| value - target).collect();
+    let deviation = Paired::of(&deviations, place.chance())?;
     let difference = Paired { mean: tolerance - deviation.mean.abs(), ..deviation };
-    Some(Evidence {
-        benchmark: benchmark.to_owned(),
-        alpha,
-        quantity: format!("{quantity}: {tolerance} − |{} − {target}|", series.name),
-        first: series.mean(),
-        second: target,
-        difference,
-        verdict: difference.verdict(),
-    })
+    let names = format!("{tolerance} − |{} − {target}|", series.name);
+    Some(place.evidence(&names, [series.mean(), target], difference))
 }
 
 #[cfg(test)]
@@ -215,14 +219,14 @@ mod tests {
     use super::*;
 
     fn evidence(verdicts: &[Verdict]) -> Vec<Evidence> {
-        let series = |value: f64| Series { name: "x".to_owned(), values: vec![value; 3] };
-        let one = |verdict: &Verdict| {
-            let first = match verdict {
-                Verdict::Reproduced => 1.0,
-                Verdict::NotReproduced => -1.0,
-                Verdict::Undecided => 0.0,
-            };
-            above("b", 0.1, "size", &series(first), &series(0.0)).unwrap()
+        let one = |verdict: &Verdict| Evidence {
+            benchmark: String::new(),
+            alpha: 0.1,
+            quantity: String::new(),
+            first: 0.0,
+            second: 0.0,
+            difference: Paired::default(),
+            verdict: *verdict,
         };
         verdicts.iter().map(one).collect()
     }
@@ -253,11 +257,24 @@ mod tests {
 
     #[test]
     fn within_a_tolerance_is_clear_only_away_from_its_edge() {
-        let series = |values: &[f64]| Series { name: "coverage".to_owned(), values: values.to_vec() };
-        let verdict =
-            |values: &[f64]| within("b", 0.1, "coverage", &series(values), 0.9, 0.01).unwrap().verdict;
-        assert_eq!(verdict(&[0.899, 0.901, 0.9]), Verdict::Reproduced);
-        assert_eq!(verdict(&[0.889, 0.891, 0.890]), Verdict::Undecided);
-        assert_eq!(verdict(&[0.870, 0.871, 0.872]), Verdict::NotReproduced);
+        let verdict = |coverages: [f64; 5]| {
+            let records: Vec<Record> = coverages
+                .iter()
+                .map(|coverage| Record {
+                    benchmark: "b".to_owned(),
+                    procedure: "p".to_owned(),
+                    alpha: 0.1,
+                    coverage: *coverage,
+                    ..Record::default()
+                })
+                .collect();
+            let court = Court::new(vec!["b"], vec!["p"], vec![0.1], &records);
+            let place =
+                Place { court: &court, benchmark: "b", alpha: 0.1, quantity: Quantity::Coverage, stratum: 0 };
+            within(&place, &place.series("p"), 0.01).unwrap().verdict
+        };
+        assert_eq!(verdict([0.899, 0.901, 0.9, 0.899, 0.901]), Verdict::Reproduced);
+        assert_eq!(verdict([0.889, 0.891, 0.890, 0.889, 0.891]), Verdict::Undecided);
+        assert_eq!(verdict([0.870, 0.871, 0.872, 0.870, 0.871]), Verdict::NotReproduced);
     }
 }

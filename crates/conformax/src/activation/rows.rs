@@ -1,7 +1,7 @@
 //! The activations on many rows: in parallel, with scratch per block of rows and none per row.
 
 use super::Entmax;
-use crate::rows::{check_labels, visit_rows};
+use crate::rows::{fill_blocks, visit_rows};
 use crate::{Error, Logit, Logits, Result};
 
 /// A float type that probabilities and gradients may be written in: `f32` or `f64`.
@@ -16,19 +16,9 @@ use crate::{Error, Logit, Logits, Result};
 /// ```
 pub trait Mass: sealed::Sealed + Copy + Send + Sync + 'static {
     /// The nearest value of this type.
-    ///
-    /// ```
-    /// # use conformax::Mass;
-    /// assert_eq!(f32::from_f64(0.1), 0.1_f32);
-    /// ```
     fn from_f64(value: f64) -> Self;
 
     /// Exact.
-    ///
-    /// ```
-    /// # use conformax::Mass;
-    /// assert_eq!(0.5_f32.into_f64(), 0.5);
-    /// ```
     fn into_f64(self) -> f64;
 }
 
@@ -64,13 +54,6 @@ mod sealed {
 
 impl Entmax {
     /// The probabilities of every row, row after row.
-    ///
-    /// ```
-    /// # use conformax::{Entmax, Gamma, Logits};
-    /// let logits = Logits::new(&[1.0_f32, 0.5, 0.0, 3.0], 2)?;
-    /// assert_eq!(Entmax::new(Gamma::SPARSEMAX).forward_rows(logits)?, [0.75, 0.25, 0.0, 1.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn forward_rows<T: Logit>(&self, logits: Logits<'_, T>) -> Result<Vec<f64>> {
         let mut out = vec![0.0; logits.as_slice().len()];
         self.forward_rows_into(logits, &mut out)?;
@@ -79,19 +62,10 @@ impl Entmax {
 
     /// [`forward_rows`](Self::forward_rows) into a buffer of the caller's, whose contents are unspecified after
     /// an error.
-    ///
-    /// ```
-    /// # use conformax::{Entmax, Gamma, Logits};
-    /// let mut p = [0.0_f32; 4];
-    /// let logits = Logits::new(&[1.0_f32, 0.5, 0.0, 3.0], 2)?;
-    /// Entmax::new(Gamma::SPARSEMAX).forward_rows_into(logits, &mut p)?;
-    /// assert_eq!(p, [0.75, 0.25, 0.0, 1.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn forward_rows_into<T: Logit, M: Mass>(&self, logits: Logits<'_, T>, out: &mut [M]) -> Result<()> {
         let classes = logits.classes();
         check_len(out.len(), logits.len(), classes, "rows of output")?;
-        blocks(out, rows_per_block(classes), classes, |first, out| {
+        fill_blocks(out, rows_per_block(classes), classes, |first, out| {
             let (mut p, mut pool) = (vec![0.0; classes], Vec::new());
             let block = logits.rows(first..first + out.len() / classes);
             visit_rows(first, block, |index, row| {
@@ -104,14 +78,6 @@ impl Entmax {
     }
 
     /// The backward product of every row, where `p` is what the forward pass gave.
-    ///
-    /// ```
-    /// # use conformax::{Entmax, Gamma};
-    /// let mut out = [0.0_f32; 2];
-    /// Entmax::new(Gamma::SPARSEMAX).backward_rows_into(&[0.75_f32, 0.25], &[1.0, 3.0], 2, &mut out)?;
-    /// assert_eq!(out, [-1.0, 1.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn backward_rows_into<M: Mass>(
         &self,
         p: &[M],
@@ -122,7 +88,7 @@ impl Entmax {
         let rows = check_rows(p.len(), classes)?;
         check_len(upstream.len(), rows, classes, "rows of upstream gradient")?;
         check_len(out.len(), rows, classes, "rows of output")?;
-        blocks(out, rows_per_block(classes), classes, |first, out| {
+        fill_blocks(out, rows_per_block(classes), classes, |first, out| {
             let mut wide = [vec![0.0; classes], vec![0.0; classes], vec![0.0; classes]];
             for (row, out) in (first..).zip(out.chunks_exact_mut(classes)) {
                 let [p_row, upstream_row, product] = &mut wide;
@@ -137,18 +103,10 @@ impl Entmax {
     }
 
     /// `∂p/∂γ` of every row, where `p` is what the forward pass gave.
-    ///
-    /// ```
-    /// # use conformax::{Entmax, Gamma};
-    /// let mut slope = [1.0_f32; 2];
-    /// Entmax::new(Gamma::SPARSEMAX).gamma_derivative_rows_into(&[0.5_f32, 0.5], 2, &mut slope)?;
-    /// assert_eq!(slope, [0.0, 0.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn gamma_derivative_rows_into<M: Mass>(&self, p: &[M], classes: usize, out: &mut [M]) -> Result<()> {
         let rows = check_rows(p.len(), classes)?;
         check_len(out.len(), rows, classes, "rows of output")?;
-        blocks(out, rows_per_block(classes), classes, |first, out| {
+        fill_blocks(out, rows_per_block(classes), classes, |first, out| {
             let mut wide = [vec![0.0; classes], vec![0.0; classes]];
             for (row, out) in (first..).zip(out.chunks_exact_mut(classes)) {
                 let [p_row, slope] = &mut wide;
@@ -162,18 +120,11 @@ impl Entmax {
     }
 
     /// The loss of every row at its label.
-    ///
-    /// ```
-    /// # use conformax::{Entmax, Gamma, Logits};
-    /// let logits = Logits::new(&[1.0_f32, 0.5, 0.0, 3.0], 2)?;
-    /// assert_eq!(Entmax::new(Gamma::SPARSEMAX).loss_rows(logits, &[0, 1])?, [0.0625, 0.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn loss_rows<T: Logit>(&self, logits: Logits<'_, T>, labels: &[u32]) -> Result<Vec<f64>> {
-        check_labels(logits, labels)?;
+        logits.labelled(labels)?;
         let classes = logits.classes();
         let mut losses = vec![0.0; labels.len()];
-        blocks(&mut losses, rows_per_block(classes), 1, |first, out| {
+        fill_blocks(&mut losses, rows_per_block(classes), 1, |first, out| {
             let (mut p, mut pool) = (vec![0.0; classes], Vec::new());
             visit_rows(first, logits.rows(first..first + out.len()), |index, row| {
                 out[index] = self.loss_with(row, labels[first + index], &mut p, &mut pool);
@@ -186,26 +137,16 @@ impl Entmax {
     /// The loss of every row, with the gradients in the logits, `β(p − e_y)`, written to `gradient`.
     ///
     /// They are the gradients of the sum; divide by the number of rows for those of the mean.
-    ///
-    /// ```
-    /// # use conformax::{Entmax, Gamma, Logits};
-    /// let logits = Logits::new(&[1.0_f32, 0.5, 0.0, 3.0], 2)?;
-    /// let mut gradient = [0.0_f32; 4];
-    /// let losses = Entmax::new(Gamma::SPARSEMAX).loss_gradient_rows_into(logits, &[0, 1], &mut gradient)?;
-    /// assert_eq!(losses, [0.0625, 0.0]);
-    /// assert_eq!(gradient, [-0.25, 0.25, 0.0, 0.0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
     pub fn loss_gradient_rows_into<T: Logit, M: Mass>(
         &self,
         logits: Logits<'_, T>,
         labels: &[u32],
         gradient: &mut [M],
     ) -> Result<Vec<f64>> {
-        check_labels(logits, labels)?;
+        logits.labelled(labels)?;
         let classes = logits.classes();
         check_len(gradient.len(), logits.len(), classes, "rows of output")?;
-        let losses = blocks(gradient, rows_per_block(classes), classes, |first, out| {
+        let losses = fill_blocks(gradient, rows_per_block(classes), classes, |first, out| {
             let (mut slopes, mut pool) = (vec![0.0; classes], Vec::new());
             let mut losses = Vec::with_capacity(out.len() / classes);
             let block = logits.rows(first..first + out.len() / classes);
@@ -254,24 +195,4 @@ fn store<M: Mass>(from: &[f64], to: &mut [M]) {
 fn rows_per_block(classes: usize) -> usize {
     const BLOCK: usize = 1 << 16;
     (BLOCK / classes).max(1)
-}
-
-/// Calls `work` with the first row of each block of `out` and the block, in parallel; a row of `out` has `width`
-/// entries. Results are in row order,
-/// and of several errors the first row's is returned, whichever thread met one first.
-fn blocks<M: Mass, R: Send>(
-    out: &mut [M],
-    rows: usize,
-    width: usize,
-    work: impl Fn(usize, &mut [M]) -> Result<R> + Sync,
-) -> Result<Vec<R>> {
-    let work = |(index, block): (usize, &mut [M])| work(index * rows, block);
-    #[cfg(feature = "rayon")]
-    let results: Vec<Result<R>> = {
-        use rayon::prelude::*;
-        out.par_chunks_mut(rows * width).enumerate().map(work).collect()
-    };
-    #[cfg(not(feature = "rayon"))]
-    let results: Vec<Result<R>> = out.chunks_mut(rows * width).enumerate().map(work).collect();
-    results.into_iter().collect()
 }

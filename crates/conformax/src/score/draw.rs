@@ -4,13 +4,15 @@
 //! fixed function of the row: exchangeability is exact, and scoring row 7 alone gives what the batch gives. An
 //! index or a counter would tie a row's draw to its position, and calibration and test rows would share draws.
 
+use crate::random::mix;
+
 /// The uniform draw of APS, RAPS and SAPS. A draw given with the row ([`Row::with_u`](crate::Row::with_u))
 /// takes precedence over a seed.
 ///
 /// ```
 /// use conformax::{ApsScore, Draw, Row, Score};
 /// let row = Row::new(&[1.0_f32, 2.0])?;
-/// let (seeded, plain) = (ApsScore { draw: Draw::Seeded(0) }, ApsScore { draw: Draw::Zero });
+/// let (seeded, plain) = (ApsScore { draw: Draw::Seeded(0) }, ApsScore { draw: Draw::Conservative });
 /// assert!(seeded.score(row, 0) < plain.score(row, 0));
 /// # Ok::<(), conformax::Error>(())
 /// ```
@@ -18,8 +20,9 @@
 pub enum Draw {
     /// `U` in [0, 1) from this seed and the row.
     Seeded(u64),
-    /// `U = 0`: not randomised, conservative. Draws given with the row are not used.
-    Zero,
+    /// Not randomised: the largest value of the randomised score, which is at `U = 0` for APS and RAPS and at
+    /// `U = 1` for SAPS. Draws given with the row are not used.
+    Conservative,
 }
 
 impl Default for Draw {
@@ -29,11 +32,12 @@ impl Default for Draw {
 }
 
 impl Draw {
-    /// The draw of a row with this maximum, this `Σ exp(z − max)` and this many classes.
+    /// The draw of a row with this maximum, this `Σ exp(z − max)` and this many classes; `largest` is the one at which
+    /// the score is largest.
     #[inline]
-    pub(crate) fn u(self, given: Option<f64>, max: f64, sum: f64, classes: usize) -> f64 {
+    pub(crate) fn u(self, given: Option<f64>, max: f64, sum: f64, classes: usize, largest: f64) -> f64 {
         match (self, given) {
-            (Self::Zero, _) => 0.0,
+            (Self::Conservative, _) => largest,
             // + 0.0, since a caller's −0 would come out of SAPS as it is.
             (Self::Seeded(_), Some(u)) => u + 0.0,
             (Self::Seeded(seed), None) => uniform(seed, max, sum, classes),
@@ -50,21 +54,12 @@ fn uniform(seed: u64, max: f64, sum: f64, classes: usize) -> f64 {
     (hash >> 11) as f64 * f64::from_bits((1023 - 53) << 52)
 }
 
-/// One step of SplitMix64.
-pub(crate) fn mix(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn bits_never_change() {
-        assert_eq!(mix(0), 0xe220_a839_7b1d_cdaf, "the generator's published first output");
         let bits = [uniform(0, 1.5, 2.25, 10), uniform(7, -3.0, 1.0, 1000)].map(f64::to_bits);
         assert_eq!(bits, [0x3fd4_d583_de61_b240, 0x3fd0_6cd1_6a81_bbfa], "{bits:x?}");
     }
@@ -86,9 +81,11 @@ mod tests {
     /// SAPS multiplies by it, and no score is −0.
     #[test]
     fn a_given_draw_is_never_minus_zero() {
-        assert_eq!(Draw::Seeded(0).u(Some(-0.0), 1.0, 2.0, 3).to_bits(), 0);
-        assert_eq!(Draw::Seeded(0).u(Some(0.25), 1.0, 2.0, 3), 0.25);
-        assert_eq!(Draw::Zero.u(Some(0.25), 1.0, 2.0, 3), 0.0);
+        assert_eq!(Draw::Seeded(0).u(Some(-0.0), 1.0, 2.0, 3, 1.0).to_bits(), 0);
+        assert_eq!(Draw::Seeded(0).u(Some(0.25), 1.0, 2.0, 3, 1.0), 0.25);
+        for largest in [0.0, 1.0] {
+            assert_eq!(Draw::Conservative.u(Some(0.25), 1.0, 2.0, 3, largest), largest);
+        }
     }
 
     #[test]

@@ -3,11 +3,14 @@
 //! Calibrating it picks a temperature: `{y : s(z, y) ≤ q}` is the support of `γ-entmax(βz)` at `β = δ/q`, plus
 //! labels that sit on the boundary. No ranking is needed and ties need no rule.
 
+use super::Score;
+use super::paths::{Paths, Seal};
 use super::ranking::Ranking;
-use super::{Score, softmax_over};
+use super::softmax::softmax_over;
 use crate::activation::normalize_gaps;
 use crate::kernel::{Bounds, Growth, NARROW, Order, gap_norm, keep_lanes, math, near_bits, shortlist};
-use crate::{Gamma, Logit, Row};
+use crate::spec::{Listed, Parameters};
+use crate::{Gamma, Logit, Result, Row, ScoreSpec};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
 ///
@@ -35,6 +38,53 @@ impl Score for EntmaxScore {
         gap_norm(row.logits(), row.max(), logit, Order::from(self.gamma))
     }
 
+    fn known(&self, _: Seal) -> Option<ScoreSpec> {
+        Some(ScoreSpec::Entmax(*self))
+    }
+}
+
+impl Listed for EntmaxScore {
+    const NAMES: &'static [&'static str] = &["entmax", "log_margin", "sparsemax"];
+    const ALIASES: &'static [&'static str] = &["entmax15", "logmargin"];
+
+    fn named(name: &str, parameters: &Parameters) -> Result<Self> {
+        Ok(Self {
+            gamma: match name {
+                "sparsemax" => Gamma::SPARSEMAX,
+                "log_margin" | "logmargin" => Gamma::SOFTMAX,
+                "entmax15" => Gamma::ENTMAX15,
+                _ => parameters.gamma.unwrap_or_default(),
+            },
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self.gamma {
+            Gamma::SOFTMAX => "log_margin",
+            Gamma::SPARSEMAX => "sparsemax",
+            _ => "entmax",
+        }
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters { gamma: Some(self.gamma), ..Parameters::default() }
+    }
+
+    fn shown(&self) -> String {
+        // The other names say it.
+        if self.name() == "entmax" { format!("gamma={}", self.gamma) } else { String::new() }
+    }
+}
+
+impl EntmaxScore {
+    /// The inverse temperature `β = δ/threshold` at which the activation's support is the set; `None` at γ = 1,
+    /// where no finite temperature gives zeros.
+    pub fn temperature(self, threshold: f64) -> Option<f64> {
+        (self.gamma.delta() < f64::INFINITY).then(|| self.gamma.delta() / threshold)
+    }
+}
+
+impl Paths for EntmaxScore {
     #[inline]
     fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
         // No score is negative, and none is within a threshold that is no number.
@@ -56,8 +106,9 @@ impl Score for EntmaxScore {
         self.wide_set_into(row, threshold, out);
     }
 
-    fn gamma(&self) -> Option<Gamma> {
-        Some(self.gamma)
+    #[inline]
+    fn bounds(&self, threshold: f64) -> Option<Bounds> {
+        bounds(self.gamma, threshold)
     }
 
     fn scored_set_into<T: Logit>(
@@ -88,10 +139,6 @@ impl Score for EntmaxScore {
         }
     }
 
-    fn temperature(&self, threshold: f64) -> Option<f64> {
-        (self.gamma.delta() < f64::INFINITY).then(|| self.gamma.delta() / threshold)
-    }
-
     /// The activation itself at the calibrated temperature: `p_j = ((z_j − t)₊/q)^δ`, `t` such that they sum to 1.
     fn probabilities_into<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64, out: &mut Vec<f64>) {
         let start = out.len();
@@ -117,8 +164,8 @@ const SLACK: f64 = 1e-8;
 /// Thresholds whose squares are safe to compare; outside, every label is scored.
 const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e140;
 
-/// What decides the sets of many narrow rows at once; `None` where each row must be looked at by itself.
-pub(crate) fn bounds(gamma: Gamma, threshold: f64) -> Option<Bounds> {
+/// The bounds of [`Paths::bounds`].
+fn bounds(gamma: Gamma, threshold: f64) -> Option<Bounds> {
     if threshold == 0.0 {
         // The top label and its ties, whatever the norm.
         return Some(Bounds { distance: 0.0, inside: (Growth::Max, 0.0), outside: (Growth::Max, 0.0) });

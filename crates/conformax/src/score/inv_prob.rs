@@ -2,9 +2,12 @@
 //!
 //! A probability below 2⁻⁵⁴ scores exactly 1; those ties are part of the definition.
 
-use super::{Score, Softmax, sort_best_first};
+use super::paths::{Paths, Seal};
+use super::softmax::Softmax;
+use super::{Score, sort_best_first};
 use crate::kernel::shortlist;
-use crate::{Logit, Row};
+use crate::spec::{Listed, Parameters};
+use crate::{Logit, Result, Row, ScoreSpec};
 
 /// One minus the softmax probability.
 ///
@@ -27,6 +30,22 @@ impl Score for InvProbScore {
         inv_prob(Softmax::of(row), row.logit(label))
     }
 
+    fn known(&self, _: Seal) -> Option<ScoreSpec> {
+        Some(ScoreSpec::InvProb(*self))
+    }
+}
+
+impl Listed for InvProbScore {
+    const NAMES: &'static [&'static str] = &["inv_prob"];
+    const ALIASES: &'static [&'static str] = &["invprob", "lac", "thr"];
+    const RANGE: (f64, f64) = (0.0, 1.0);
+
+    fn named(_: &str, _: &Parameters) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Paths for InvProbScore {
     fn score_all<T: Logit>(&self, row: Row<'_, T>, out: &mut [f64]) {
         let softmax = Softmax::of(row);
         for (out, logit) in out.iter_mut().zip(row.logits()) {

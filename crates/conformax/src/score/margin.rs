@@ -1,8 +1,11 @@
 //! The margin score: `s(z, y) = max_{j≠y} p_j − p_y` with `p = softmax(z)`.
 
-use super::{Score, Softmax, sort_best_first};
+use super::paths::{Paths, Seal};
+use super::softmax::Softmax;
+use super::{Score, sort_best_first};
 use crate::kernel::shortlist;
-use crate::{Logit, Row};
+use crate::spec::{Listed, Parameters};
+use crate::{Logit, Result, Row, ScoreSpec};
 
 /// How far the best other label's probability is ahead; negative for a label alone on top.
 ///
@@ -52,6 +55,21 @@ impl Score for MarginScore {
         Margins::of(row).at(row.logit(label))
     }
 
+    fn known(&self, _: Seal) -> Option<ScoreSpec> {
+        Some(ScoreSpec::Margin(*self))
+    }
+}
+
+impl Listed for MarginScore {
+    const NAMES: &'static [&'static str] = &["margin"];
+    const RANGE: (f64, f64) = (-1.0, 1.0);
+
+    fn named(_: &str, _: &Parameters) -> Result<Self> {
+        Ok(Self)
+    }
+}
+
+impl Paths for MarginScore {
     fn score_all<T: Logit>(&self, row: Row<'_, T>, out: &mut [f64]) {
         let margins = Margins::of(row);
         for (out, logit) in out.iter_mut().zip(row.logits()) {

@@ -5,7 +5,8 @@
 //! equal terms are interchangeable, so its bits depend on the row's values and not on the order of its classes.
 
 use super::ranking::Ranking;
-use super::{Draw, RapsScore, Softmax, sort_best_first};
+use super::softmax::Softmax;
+use super::{Draw, RapsScore, sort_best_first};
 use crate::kernel::math;
 use crate::{Logit, Row};
 
@@ -28,18 +29,26 @@ pub(crate) struct Place {
 pub(crate) trait PlaceScore: Sync {
     /// Whether `at` reads anything but the rank.
     const READS_SOFTMAX: bool;
+    /// The draw at which the score is largest.
+    const LARGEST_AT: f64;
     fn draw(&self) -> Draw;
     fn at(&self, place: Place) -> f64;
 }
 
-/// Makes a [`PlaceScore`] a [`Score`](super::Score). A blanket impl would claim every type outside the crate.
+/// Makes a [`PlaceScore`] a [`Score`](super::Score) with its paths. A blanket impl would claim every type outside the crate.
 macro_rules! score_by_place {
-    ($score:ty) => {
+    ($score:ty, $variant:ident) => {
         impl $crate::Score for $score {
             fn score<T: $crate::Logit>(&self, row: $crate::Row<'_, T>, label: u32) -> f64 {
                 $crate::score::ranked::score(self, row, label)
             }
 
+            fn known(&self, _: $crate::score::paths::Seal) -> Option<$crate::ScoreSpec> {
+                Some($crate::ScoreSpec::$variant(*self))
+            }
+        }
+
+        impl $crate::score::paths::Paths for $score {
             fn score_all<T: $crate::Logit>(&self, row: $crate::Row<'_, T>, out: &mut [f64]) {
                 $crate::score::ranked::score_all(self, row, out);
             }
@@ -78,15 +87,15 @@ struct Context {
 impl Context {
     fn of<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>) -> Self {
         if S::READS_SOFTMAX {
-            Self::with_softmax(row, score.draw())
+            Self::with_softmax(row, score.draw(), S::LARGEST_AT)
         } else {
             Self { softmax: Softmax { max: row.max(), sum: 1.0 }, u: 0.0, reads_softmax: false }
         }
     }
 
-    fn with_softmax<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
+    fn with_softmax<T: Logit>(row: Row<'_, T>, draw: Draw, largest_at: f64) -> Self {
         let softmax = Softmax::of(row);
-        let u = draw.u(row.u(), softmax.max, softmax.sum, row.classes());
+        let u = draw.u(row.u(), softmax.max, softmax.sum, row.classes(), largest_at);
         Self { softmax, u, reads_softmax: true }
     }
 
@@ -205,21 +214,11 @@ pub(crate) fn set_into<S: PlaceScore, T: Logit>(
     ranking.finish(kept);
 }
 
-/// A row's softmax sorted once, from which APS, RAPS and SAPS scores of any parameters are read off.
+/// A row's softmax sorted once, from which RAPS scores of any parameters are read off.
 ///
 /// Tuning compares many (λ, k_reg) on the same rows; only the sort is expensive, and it depends on neither.
-///
-/// ```
-/// use conformax::{RankedSoftmax, RapsScore, Row, Score};
-/// let row = Row::new(&[0.5_f32, 2.0, 1.0])?;
-/// let score = RapsScore::default();
-/// let ranked = RankedSoftmax::new(row, score.draw);
-/// assert_eq!(ranked.labels(), [1, 2, 0]);
-/// assert_eq!(ranked.raps(&score, 2), score.score(row, 0)); // the third best, the same bits
-/// # Ok::<(), conformax::Error>(())
-/// ```
 #[derive(Clone, Debug)]
-pub struct RankedSoftmax {
+pub(crate) struct RankedSoftmax {
     labels: Vec<u32>,
     /// Per label, best first: rank, probability and cumulative probability.
     places: Vec<(u32, f64, f64)>,
@@ -229,17 +228,10 @@ pub struct RankedSoftmax {
 
 impl RankedSoftmax {
     /// Sorts the row; `draw` is the one of the scores to be read off.
-    ///
-    /// ```
-    /// # use conformax::{Draw, RankedSoftmax, Row};
-    /// let ranked = RankedSoftmax::new(Row::new(&[0.5_f32, 2.0])?, Draw::Zero);
-    /// assert_eq!(ranked.labels(), [1, 0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn new<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
+    pub(crate) fn new<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
         let mut labels: Vec<u32> = (0..row.classes() as u32).collect();
         sort_best_first(row, &mut labels);
-        let context = Context::with_softmax(row, draw);
+        let context = Context::with_softmax(row, draw, RapsScore::LARGEST_AT);
         let mut descent = Descent::new(context);
         let mut places = Vec::with_capacity(labels.len());
         while let Some((logit, tie)) =
@@ -253,30 +245,20 @@ impl RankedSoftmax {
     }
 
     /// The labels of finite logits, best first.
-    ///
-    /// ```
-    /// # use conformax::{Draw, RankedSoftmax, Row};
-    /// let row = [0.5_f32, 2.0, f32::NEG_INFINITY];
-    /// assert_eq!(RankedSoftmax::new(Row::new(&row)?, Draw::Zero).labels(), [1, 0]);
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
-    pub fn labels(&self) -> &[u32] {
+    pub(crate) fn labels(&self) -> &[u32] {
         &self.labels
     }
 
-    /// The RAPS score of the label at `place`, counted from 0 down the ranking. Panics beyond its end, as a
-    /// slice does.
-    ///
-    /// ```
-    /// # use conformax::{Draw, RankedSoftmax, RapsScore, Row};
-    /// let score = RapsScore { draw: Draw::Zero, ..RapsScore::default() };
-    /// let ranked = RankedSoftmax::new(Row::new(&[0.0_f32, 0.0])?, score.draw);
-    /// assert_eq!(ranked.raps(&score, 0), 1.0); // tied labels share the cumulative sum of both
-    /// # Ok::<(), conformax::Error>(())
-    /// ```
+    /// The RAPS score of the label at `place`, counted from 0 down the ranking.
     #[inline]
-    pub fn raps(&self, score: &RapsScore, place: usize) -> f64 {
+    pub(crate) fn raps(&self, score: &RapsScore, place: usize) -> f64 {
         let (rank, p, cumulative) = self.places[place];
         score.at(Place { rank: f64::from(rank), p, cumulative, top: self.top, u: self.u })
+    }
+
+    /// The RAPS score of a label; one of probability zero is not in the ranking and scores +∞.
+    pub(crate) fn raps_of(&self, score: &RapsScore, label: u32) -> f64 {
+        let place = self.labels.iter().position(|other| *other == label);
+        place.map_or(f64::INFINITY, |place| self.raps(score, place))
     }
 }

@@ -2,21 +2,21 @@
 
 use super::Draw;
 use super::ranked::{Place, PlaceScore, score_by_place};
-use super::raps::check_lambda;
-use crate::Result;
+use crate::spec::{Listed, Parameters};
+use crate::{Lambda, Result};
 
 /// Sorted adaptive prediction sets: `U·p₁` at rank 1, else `p₁ + λ·(rank − 2 + U)`.
 ///
 /// ```
-/// use conformax::{Draw, Row, SapsScore, Score};
-/// let score = SapsScore { lambda: 0.25, draw: Draw::Zero };
-/// assert_eq!(score.score(Row::new(&[0.0_f32, 0.0])?, 0), 0.5); // tied on top: rank 2
+/// use conformax::{Draw, Lambda, Row, SapsScore, Score};
+/// let score = SapsScore { lambda: Lambda::new(0.25)?, draw: Draw::Conservative };
+/// assert_eq!(score.score(Row::new(&[0.0_f32, 0.0])?, 0), 0.75); // tied on top: rank 2
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SapsScore {
-    /// What each rank adds; finite and not negative ([`SapsScore::checked`]).
-    pub lambda: f64,
+    /// What each rank adds.
+    pub lambda: Lambda,
     /// The row's uniform draw.
     pub draw: Draw,
 }
@@ -24,24 +24,13 @@ pub struct SapsScore {
 impl Default for SapsScore {
     /// `λ = 0.1`.
     fn default() -> Self {
-        Self { lambda: 0.1, draw: Draw::default() }
-    }
-}
-
-impl SapsScore {
-    /// The same score, if its `λ` is finite and not negative.
-    ///
-    /// ```
-    /// # use conformax::SapsScore;
-    /// assert!(SapsScore { lambda: f64::NAN, ..SapsScore::default() }.checked().is_err());
-    /// ```
-    pub fn checked(self) -> Result<Self> {
-        check_lambda(self.lambda).map(|()| self)
+        Self { lambda: Lambda::known(0.1), draw: Draw::default() }
     }
 }
 
 impl PlaceScore for SapsScore {
     const READS_SOFTMAX: bool = true;
+    const LARGEST_AT: f64 = 1.0;
 
     fn draw(&self) -> Draw {
         self.draw
@@ -52,9 +41,31 @@ impl PlaceScore for SapsScore {
         if place.rank == 1.0 {
             place.u * place.top
         } else {
-            place.top + self.lambda * (place.rank - 2.0 + place.u)
+            place.top + self.lambda.value() * (place.rank - 2.0 + place.u)
         }
     }
 }
 
-score_by_place!(SapsScore);
+score_by_place!(SapsScore, Saps);
+
+impl Listed for SapsScore {
+    const NAMES: &'static [&'static str] = &["saps"];
+
+    fn named(_: &str, parameters: &Parameters) -> Result<Self> {
+        let default = Self::default();
+        let lambda = parameters.lambda.unwrap_or(default.lambda);
+        Ok(Self { lambda, draw: parameters.draw.unwrap_or(default.draw) })
+    }
+
+    fn parameters(&self) -> Parameters {
+        Parameters { lambda: Some(self.lambda), draw: Some(self.draw), ..Parameters::default() }
+    }
+
+    fn with_draw(self, draw: Draw) -> Self {
+        Self { draw, ..self }
+    }
+
+    fn shown(&self) -> String {
+        format!("lambda={}", self.lambda)
+    }
+}

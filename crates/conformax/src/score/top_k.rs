@@ -2,6 +2,8 @@
 
 use super::Draw;
 use super::ranked::{Place, PlaceScore, score_by_place};
+use crate::Result;
+use crate::spec::{Listed, Parameters};
 
 /// How many labels are at least as likely, itself included; a tie takes the rank of its last member.
 ///
@@ -15,9 +17,10 @@ pub struct TopKScore;
 
 impl PlaceScore for TopKScore {
     const READS_SOFTMAX: bool = false;
+    const LARGEST_AT: f64 = 0.0;
 
     fn draw(&self) -> Draw {
-        Draw::Zero
+        Draw::Conservative
     }
 
     #[inline]
@@ -26,4 +29,14 @@ impl PlaceScore for TopKScore {
     }
 }
 
-score_by_place!(TopKScore);
+score_by_place!(TopKScore, TopK);
+
+impl Listed for TopKScore {
+    const NAMES: &'static [&'static str] = &["top_k"];
+    const ALIASES: &'static [&'static str] = &["topk"];
+    const RANGE: (f64, f64) = (1.0, f64::MAX);
+
+    fn named(_: &str, _: &Parameters) -> Result<Self> {
+        Ok(Self)
+    }
+}

@@ -36,4 +36,8 @@ impl Data {
     pub fn rows(&self) -> conformax::Logits<'_, f32> {
         conformax::Logits::new(&self.logits, self.classes).unwrap()
     }
+
+    pub fn labelled(&self) -> conformax::Labelled<'_, f32> {
+        self.rows().labelled(&self.labels).unwrap()
+    }
 }

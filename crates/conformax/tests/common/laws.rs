@@ -1,14 +1,15 @@
 //! The laws every score obeys, as checks of one score on one input.
 
 use conformax::{
-    Alpha, Calibrated, Calibration, Logits, Masked, PValue, Row, Score, score_all_labels, score_labels,
+    Alpha, Calibrator, Logits, PValue, Predictor, Row, Score, SortedScores, Thresholds, score_all_labels,
+    score_labels,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseResult;
 
 use super::rows::Batch;
 use super::tolerance::{ROUNDING, close_at_scale};
-use super::{bits, level_at, score_each, set_by_definition};
+use super::{at, bits, one_row, score_each, set_by_definition, set_of};
 
 fn row_of(logits: &[f64], u: Option<f64>) -> Row<'_, f64> {
     let row = Row::new(logits).unwrap();
@@ -34,25 +35,30 @@ pub fn thresholds(scores: &[f64]) -> Vec<f64> {
     thresholds
 }
 
-/// `score` is `score_all` is membership is the scores of `scored_set_into`, to the bit; sets are best first.
+/// `score` is `score_all_labels` is membership, to the bit; sets are best first. Where thresholds differ by label, the
+/// scores that decide are the definition's too: a label is in at its own score and out just below it.
 pub fn membership_is_the_definition<S: Score>(score: &S, logits: &[f64], u: Option<f64>) -> TestCaseResult {
     let row = row_of(logits, u);
     let scores = score_each(score, row);
-    let mut all = vec![f64::NAN; logits.len()];
-    score.score_all(row, &mut all);
-    prop_assert_eq!(bits(&all), bits(&scores), "score_all {:?} for {:?}", all, scores);
+    let all = score_all_labels(score, one_row(logits, &u)).unwrap();
+    prop_assert_eq!(bits(&all), bits(&scores), "score_all_labels {:?} for {:?}", all, scores);
     for threshold in thresholds(&scores) {
         let wanted = set_by_definition(logits, &scores, threshold);
-        let mut set = vec![7];
-        score.set_into(row, threshold, &mut set);
-        prop_assert_eq!(set[0], 7, "what was there before stays");
-        prop_assert_eq!(&set[1..], &wanted, "threshold {:e}, scores {:?}", threshold, scores);
-        let (mut labels, mut scored) = (vec![7], vec![0.5]);
-        score.scored_set_into(row, threshold, &mut labels, &mut scored);
-        prop_assert_eq!(&labels, &set, "scored set at threshold {:e}", threshold);
-        let of_set: Vec<f64> = wanted.iter().map(|label| scores[*label as usize]).collect();
-        prop_assert_eq!(scored[0], 0.5, "what was there before stays");
-        prop_assert_eq!(bits(&scored[1..]), bits(&of_set), "scores of the set at {:e}", threshold);
+        let set = set_of(&at(score, threshold), logits, u);
+        prop_assert_eq!(&set, &wanted, "threshold {:e}, scores {:?}", threshold, scores);
+        let each = Predictor::new(score, Thresholds::PerLabel(vec![threshold; logits.len()]));
+        prop_assert_eq!(&set_of(&each, logits, u), &wanted, "threshold {:e} for each label", threshold);
+    }
+    for (odd, even) in [(0, 1), (1, 0), (0, 0)] {
+        // Some labels at their own score, the others right below it.
+        let below = |label: usize| if label % 2 == 0 { even } else { odd } == 1;
+        let own = |(label, score): (usize, &f64)| if below(label) { score.next_down() } else { *score };
+        let own: Vec<f64> = scores.iter().enumerate().map(own).collect();
+        let inside = |label: u32| scores[label as usize] <= own[label as usize];
+        let mut wanted = set_by_definition(logits, &scores, f64::INFINITY);
+        wanted.retain(|label| inside(*label));
+        let by_label = Predictor::new(score, Thresholds::PerLabel(own.clone()));
+        prop_assert_eq!(set_of(&by_label, logits, u), wanted, "thresholds {:?}, scores {:?}", own, scores);
     }
     Ok(())
 }
@@ -170,28 +176,33 @@ const LEVELS: [(&str, u64, u64); 12] = [
 /// `p(y)` counts the calibration scores at least as large, and `y` is in the set at α exactly when `p(y) > α`.
 pub fn p_values_are_dual_to_sets<S: Score + Clone>(score: &S, cal: &Batch, test: &[f64]) -> TestCaseResult {
     let logits = Logits::new(&cal.logits, cal.classes).unwrap();
-    let calibration = Calibration::new(score.clone(), logits, &cal.labels, Masked::Allowed).unwrap();
+    let labelled = logits.labelled(&cal.labels).unwrap();
+    let mut calibrator = Calibrator::new(score.clone(), cal.classes).unwrap();
+    calibrator.extend(labelled).unwrap();
+    let calibration = calibrator.finish().unwrap();
     let test = Logits::new(test, cal.classes).unwrap();
     let scores = score_all_labels(score, test).unwrap();
     let p_values = calibration.p_values(test).unwrap();
     prop_assert_eq!(p_values.len(), scores.len());
     let n = cal.len() as u64;
-    let calibration_scores = score_labels(score, logits, &cal.labels).unwrap();
+    let calibration_scores = score_labels(score, labelled).unwrap();
+    let sorted = SortedScores::new(calibration_scores.clone()).unwrap();
+    prop_assert_eq!(&calibration.groups()[0], &sorted);
     for (p, score) in p_values.iter().zip(&scores) {
         let at_least = calibration_scores.iter().filter(|other| *other >= score).count() as u64;
-        prop_assert_eq!(*p, PValue { at_least, n });
+        prop_assert_eq!(*p, PValue { count: at_least + 1, of: n + 1 });
         prop_assert_eq!(p.value(), (at_least + 1) as f64 / (n + 1) as f64);
         let ties = calibration_scores.iter().filter(|other| *other == score).count() as f64;
         let smoothed = (at_least as f64 - ties + 0.25 * (ties + 1.0)) / (n + 1) as f64;
-        let got = calibration.scores().smoothed_p_value(*score, 0.25);
+        let got = sorted.smoothed_p_value(*score, 0.25);
         prop_assert!(close_at_scale(got, smoothed, ROUNDING, 1.0));
     }
     for (alpha, numerator, denominator) in LEVELS {
         let alpha: Alpha = alpha.parse().unwrap();
-        let mask = calibration.at(alpha).predict(test).unwrap().mask();
+        let mask = calibration.at(alpha).0.predict(test).unwrap().mask();
         for (p, inside) in p_values.iter().zip(mask) {
             prop_assert_eq!(inside, p.in_set(alpha), "{:?} at {}", p, alpha);
-            prop_assert_eq!(inside, (p.at_least + 1) * denominator > numerator * (n + 1));
+            prop_assert_eq!(inside, p.count * denominator > numerator * (n + 1));
         }
     }
     Ok(())
@@ -201,8 +212,8 @@ pub fn p_values_are_dual_to_sets<S: Score + Clone>(score: &S, cal: &Batch, test:
 pub fn alone_or_in_a_batch<S: Score + Clone>(score: &S, batch: &Batch) -> TestCaseResult {
     let logits = Logits::new(&batch.logits, batch.classes).unwrap();
     let all = score_all_labels(score, logits).unwrap();
-    let of_labels = score_labels(score, logits, &batch.labels).unwrap();
-    let model = Calibrated::new(score.clone(), level_at(of_labels[0]));
+    let of_labels = score_labels(score, logits.labelled(&batch.labels).unwrap()).unwrap();
+    let model = at(score.clone(), of_labels[0]);
     let (sets, p) = model.predict_probabilities(logits).unwrap();
     prop_assert_eq!(&sets, &model.predict(logits).unwrap());
     let mut start = 0;
@@ -212,10 +223,8 @@ pub fn alone_or_in_a_batch<S: Score + Clone>(score: &S, batch: &Batch) -> TestCa
         prop_assert_eq!(bits(&all[index * batch.classes..][..batch.classes]), bits(&scores));
         let label = batch.labels[index];
         prop_assert_eq!(of_labels[index].to_bits(), scores[label as usize].to_bits());
-        let (mut set, mut alone) = (Vec::new(), Vec::new());
-        model.set_into(row, &mut set);
-        prop_assert_eq!(sets.get(index), &set);
-        score.probabilities_into(row, &set, model.level().threshold, &mut alone);
+        let (set, alone) = model.predict_probabilities(one_row(batch.row(index), &None)).unwrap();
+        prop_assert_eq!(sets.get(index), set.get(0));
         prop_assert_eq!(bits(&p[start..][..alone.len()]), bits(&alone));
         start += alone.len();
     }
@@ -228,11 +237,9 @@ pub fn probabilities_sum_to_one<S: Score>(score: &S, logits: &[f64], u: Option<f
     let row = row_of(logits, u);
     let scores = score_each(score, row);
     for threshold in thresholds(&scores) {
-        let (mut set, mut p) = (Vec::new(), Vec::new());
-        score.set_into(row, threshold, &mut set);
-        score.probabilities_into(row, &set, threshold, &mut p);
-        prop_assert_eq!(p.len(), set.len());
-        if set.is_empty() {
+        let (sets, p) = at(score, threshold).predict_probabilities(one_row(logits, &u)).unwrap();
+        prop_assert_eq!(p.len(), sets.labels().len());
+        if p.is_empty() {
             continue;
         }
         prop_assert!(p.iter().all(|p| (0.0..=1.0 + ROUNDING).contains(p)), "{:?} at {:e}", p, threshold);
@@ -257,8 +264,9 @@ pub fn float_type_does_not_matter<S: Score>(score: &S, logits: &[f64], u: Option
         let got: Vec<f64> = (0..logits.len() as u32).map(|label| score.score(row, label)).collect();
         prop_assert_eq!(bits(&got), bits(wanted));
         for threshold in thresholds(wanted) {
-            let mut set = Vec::new();
-            score.set_into(row, threshold, &mut set);
+            let rows = Logits::new(logits, logits.len()).unwrap();
+            let rows = u.as_ref().map_or(rows, |u| rows.with_u(std::slice::from_ref(u)).unwrap());
+            let mut set = at(score, threshold).predict(rows).unwrap().labels().to_vec();
             set.sort_unstable();
             let plain = (0..wanted.len() as u32).filter(|label| wanted[*label as usize] <= threshold);
             prop_assert_eq!(

@@ -10,7 +10,7 @@ pub mod reference;
 pub mod rows;
 pub mod tolerance;
 
-use conformax::{EntmaxScore, Gamma, Level, Score};
+use conformax::{EntmaxScore, Gamma, Logits, Predictor, Score, Thresholds};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
 
@@ -42,9 +42,20 @@ pub fn entmax(gamma: f64) -> EntmaxScore {
     EntmaxScore { gamma: Gamma::new(gamma).unwrap() }
 }
 
-/// A level that has this threshold, whatever calibrated it.
-pub fn level_at(threshold: f64) -> Level {
-    Level { alpha: "0.1".parse().unwrap(), n: 9, rank: Some(9), threshold }
+/// A predictor with this threshold.
+pub fn at<S: Score>(score: S, threshold: f64) -> Predictor<S> {
+    Predictor::new(score, Thresholds::One(threshold))
+}
+
+/// A row as a matrix, with a draw of the caller's where there is one.
+pub fn one_row<'a>(logits: &'a [f64], u: &'a Option<f64>) -> Logits<'a, f64> {
+    let rows = Logits::new(logits, logits.len()).unwrap();
+    u.as_ref().map_or(rows, |u| rows.with_u(std::slice::from_ref(u)).unwrap())
+}
+
+/// The set of one row.
+pub fn set_of<S: Score>(predictor: &Predictor<S>, logits: &[f64], u: Option<f64>) -> Vec<u32> {
+    predictor.predict(one_row(logits, &u)).unwrap().get(0).unwrap().to_vec()
 }
 
 /// The labels whose score is within the threshold, by the definition and nothing else: by falling logit, equal

@@ -127,6 +127,10 @@ impl Batch {
         self.labels.len()
     }
 
+    pub fn labelled(&self) -> conformax::Labelled<'_, f64> {
+        conformax::Logits::new(&self.logits, self.classes).unwrap().labelled(&self.labels).unwrap()
+    }
+
     pub fn row(&self, index: usize) -> &[f64] {
         &self.logits[index * self.classes..][..self.classes]
     }

@@ -49,6 +49,10 @@ impl Rows {
         Logits::new(&self.data, CLASSES).expect("whole rows are drawn")
     }
 
+    pub fn labelled(&self) -> conformax::Result<conformax::Labelled<'_, f64>> {
+        self.logits().labelled(&self.labels)
+    }
+
     pub fn take(&self, places: &[usize]) -> Self {
         let row = |place: &usize| &self.data[place * CLASSES..][..CLASSES];
         Self {

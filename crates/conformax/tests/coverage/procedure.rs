@@ -3,9 +3,9 @@
 use std::fmt;
 
 use conformax::{
-    Alpha, ApsScore, Calibrated, CalibratingRows, CalibrationScores, Draw, EntmaxScore, Gamma, InvProbScore,
-    MarginScore, Masked, PredictionSets, RapsScore, Result, SapsScore, ScoreSpec, TopKScore, Tuning,
-    TuningRows, calibrate, entmax_grid, raps_grid, score_labels, tune,
+    Alpha, ApsScore, Draw, EntmaxScore, Gamma, InvProbScore, Lambda, MarginScore, Masked, PredictionSets,
+    Predictor, RapsScore, Result, SapsScore, ScoreSpec, SortedScores, Thresholds, TopKScore, TuneOn, Tuning,
+    calibrate, entmax_grid, raps_grid, score_labels, tune,
 };
 
 use super::pool::{CLASSES, Pool, Random, Rows};
@@ -22,13 +22,13 @@ pub enum Procedure {
 impl Procedure {
     /// Every score with typical parameters.
     pub fn plain() -> Vec<Self> {
-        let draw = Draw::Seeded(7);
+        let (draw, lambda) = (Draw::Seeded(7), Lambda::new(0.1).expect("not negative"));
         let entmax = [1.0, 1.3, 1.5, 2.0]
             .map(|gamma| ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(gamma).expect("at least 1") }));
         let others = [
             ScoreSpec::InvProb(InvProbScore),
             ScoreSpec::Aps(ApsScore { draw }),
-            ScoreSpec::Raps(RapsScore { lambda: 0.1, k_reg: 2, draw, ..RapsScore::default() }),
+            ScoreSpec::Raps(RapsScore { lambda, k_reg: 2, draw, ..RapsScore::default() }),
             ScoreSpec::Saps(SapsScore { draw, ..SapsScore::default() }),
             ScoreSpec::TopK(TopKScore),
             ScoreSpec::Margin(MarginScore),
@@ -48,20 +48,20 @@ impl Procedure {
     }
 
     /// The predictor from these calibrating rows, with fresh tuning rows (40 beside every 60) where it tunes.
-    fn calibrate(&self, trial: Trial, rows: &Rows, random: &mut Random) -> Result<Calibrated<ScoreSpec>> {
+    fn calibrate(&self, trial: Trial, rows: &Rows, random: &mut Random) -> Result<Predictor<ScoreSpec>> {
         match self {
             Self::Plain(score) => calibrate(*score, rows.logits(), &rows.labels, trial.alpha),
             Self::OptEntmax(tuning) | Self::OptRaps(tuning) => {
                 let chosen = trial.pool.draw((2 * trial.n / 3).max(1), random);
-                let tuned = tune(
-                    &self.grid(),
-                    TuningRows::new(chosen.logits(), &chosen.labels)?,
-                    CalibratingRows::new(rows.logits(), &rows.labels)?,
-                    trial.alpha,
-                    *tuning,
-                    Masked::Allowed,
-                )?;
-                Ok(tuned.calibration.at(trial.alpha))
+                let tuned = tune(TuneOn {
+                    grid: &self.grid(),
+                    tuning: chosen.labelled()?,
+                    calibrating: rows.labelled()?,
+                    alpha: trial.alpha,
+                    method: *tuning,
+                    masked: Masked::Allowed,
+                })?;
+                Ok(tuned.calibration.at(trial.alpha).0)
             }
         }
     }
@@ -132,7 +132,7 @@ impl Trial {
             let rows = self.pool.draw(self.n + self.m, &mut random);
             let score =
                 *procedure.calibrate(self, &self.pool.draw(self.n, &mut random), &mut random)?.score();
-            let scores = score_labels(&score, rows.logits(), &rows.labels)?;
+            let scores = score_labels(&score, rows.labelled()?)?;
             let mut order: Vec<usize> = (0..scores.len()).collect();
             for split in (population..most).step_by(POPULATIONS) {
                 for place in 0..self.n {
@@ -141,14 +141,15 @@ impl Trial {
                 }
                 let scores_of = |rows: &[usize]| rows.iter().map(|row| scores[*row]).collect::<Vec<f64>>();
                 let (calibrating, test) = order.split_at(self.n);
-                let calibrated = CalibrationScores::new(scores_of(calibrating))?;
+                let calibrated = SortedScores::new(scores_of(calibrating))?;
                 let test_scores = scores_of(test);
                 for (level, counts) in levels.iter().zip(&mut counts) {
-                    let level = calibrated.level(*level);
-                    let within = test_scores.iter().filter(|score| **score <= level.threshold).count() as u64;
+                    let threshold = calibrated.threshold(*level);
+                    let within = test_scores.iter().filter(|score| **score <= threshold).count() as u64;
                     if split == population {
                         let test = rows.take(test);
-                        let sets = Calibrated::new(score, level).predict(test.logits())?;
+                        let sets =
+                            Predictor::new(score, Thresholds::One(threshold)).predict(test.logits())?;
                         assert_eq!(covered(&sets, &test.labels), within, "sets and scores disagree");
                     }
                     counts.push(within);

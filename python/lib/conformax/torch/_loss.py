@@ -18,7 +18,7 @@ from ._rows import check_floats, gamma_tensor, in_rust, rows_of, single, wide
 def entmax_loss(z: Tensor, target: Tensor, gamma: float | Tensor = 1.5) -> Tensor:
     """The loss of each row of `z` (rows × classes) at its target; zero exactly where all mass is on the target.
 
-    At γ = 1 it is the cross-entropy.
+    At γ = 1 it is the cross-entropy. It is differentiable in `z` and, where it is a tensor, in `gamma`.
 
     >>> import torch
     >>> entmax_loss(torch.tensor([[1.0, 0.5], [0.0, 3.0]]), torch.tensor([0, 1]), gamma=2.0)
@@ -49,14 +49,23 @@ class _Loss(Function):
         else:
             losses, gradient = _operate(z, target, gamma)
         ctx.kind = z.dtype
-        ctx.save_for_backward(gradient)
+        ctx.gamma = gamma if ctx.needs_input_grad[2] else None
+        ctx.save_for_backward(gradient, *([target] if ctx.needs_input_grad[2] else []))
         return losses.to(z.dtype if not torch.is_autocast_enabled(z.device.type) else torch.float32)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
-        (gradient,) = ctx.saved_tensors
-        return (upstream.to(gradient.dtype).unsqueeze(-1) * gradient).to(ctx.kind), None, None
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, Tensor | None]:
+        gradient, *target = ctx.saved_tensors
+        upstream = upstream.to(gradient.dtype).unsqueeze(-1)
+        in_gamma = None
+        if target:
+            index = gamma_tensor(ctx.gamma, gradient)
+            p = gradient + torch.zeros_like(gradient).scatter_(-1, target[0].unsqueeze(-1), 1.0)
+            slope = upstream * _operations.entropy_gamma_derivative(p, index)
+            in_gamma = (slope.sum() if index.numel() == 1 else slope.sum_to_size(index.shape)).reshape(ctx.gamma.shape)
+            in_gamma = in_gamma.to(ctx.gamma.dtype)
+        return (upstream * gradient).to(ctx.kind), None, in_gamma
 
 
 def _rust(z: Tensor, target: Tensor, gamma: float) -> tuple[Tensor, Tensor]:

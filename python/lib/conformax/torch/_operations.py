@@ -73,6 +73,16 @@ def entropy(p: Tensor, gamma: Tensor) -> Tensor:
     return torch.where(gamma == 1, shannon, tsallis)
 
 
+def entropy_gamma_derivative(p: Tensor, gamma: Tensor) -> Tensor:
+    """`∂H_γ(p)/∂γ` at fixed `p`, which is also the loss's, since `p` maximises what the loss is made of.
+
+    With `H = −(1/γ)·Σ p·ln p·∫₀¹ p^{(γ − 1)t} dt` it is `−(H + Σ p·ln²p·∫₀¹ t·p^{(γ − 1)t} dt)/γ`, at γ = 1 too.
+    """
+    log = torch.log(torch.where(p > 0, p, 1.0))
+    bent = (p * log * log * _moment((1 - gamma) * log)).sum(dim=-1, keepdim=True)
+    return -(entropy(p, gamma) + bent) / gamma
+
+
 def _centred(weight: Tensor, values: Tensor) -> Tensor:
     # Scaled by the largest, so that sums of the heaviest stay finite.
     share = weight / weight.amax(dim=-1, keepdim=True)
@@ -85,6 +95,7 @@ def _moment(x: Tensor) -> Tensor:
     series = torch.zeros_like(x)
     for n in range(10, -1, -1):
         series = 1 / (n + 2) - x / (n + 1) * series if n else 0.5 - x * series
-    large = torch.where(x > 0.5, x, 1.0)
+    far = x.abs() > 0.5
+    large = torch.where(far, x, 1.0)
     closed: Any = (1 - (1 + large) * torch.exp(-large)) / (large * large)
-    return torch.where(x > 0.5, closed, series)
+    return torch.where(far, closed, series)

@@ -2,8 +2,9 @@
 
     from conformax.torch.compat import entmax15, sparsemax, EntmaxBisect, SparsemaxLoss
 
-This is the one place where `alpha` is the index of the family, as it is there. Results are exact, so `k`, `n_iter` and
-`ensure_sum_one`, which trade accuracy for time there, are accepted and change nothing.
+This is the one place where `alpha` is the index of the family, as it is there: any number above 0, and for normmax above
+1. Results are exact, so `k`, `n_iter` and `ensure_sum_one`, which trade accuracy for time there, are accepted and change
+nothing.
 
 >>> import torch
 >>> entmax_bisect(torch.tensor([1.0, 0.5, -2.0]), alpha=2.0)
@@ -14,9 +15,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-from . import _activation, _loss, _modules
+from . import _activation, _any_index, _loss, _modules
 from ._normmax import budget, normmax, normmax_loss
 
 __all__ = [
@@ -64,7 +66,7 @@ def entmax_bisect(
     X: Tensor, alpha: Any = 1.5, dim: int = -1, n_iter: int = 50, ensure_sum_one: bool = True
 ) -> Tensor:
     """α-entmax along a dimension, differentiable in `alpha` too."""
-    return _activation.entmax(X, alpha, dim)
+    return (_activation if _is_in_core(alpha) else _any_index).entmax(X, alpha, dim)
 
 
 def normmax_bisect(X: Tensor, alpha: Any = 2, dim: int = -1, n_iter: int = 50) -> Tensor:
@@ -97,12 +99,20 @@ def entmax15_loss(X: Tensor, target: Tensor, k: int | None = None) -> Tensor:
 
 def entmax_bisect_loss(X: Tensor, target: Tensor, alpha: Any = 1.5, n_iter: int = 50) -> Tensor:
     """The loss of α-entmax, row by row."""
-    return _loss.entmax_loss(X, target, alpha)
+    return (_loss if _is_in_core(alpha) else _any_index).entmax_loss(X, target, alpha)
 
 
 def normmax_bisect_loss(X: Tensor, target: Tensor, alpha: Any = 2, n_iter: int = 50) -> Tensor:
     """The loss of α-normmax, row by row."""
     return normmax_loss(X, target, alpha)
+
+
+def _is_in_core(alpha: Any) -> bool:
+    """Whether the core computes this index, which must be above 0."""
+    index = alpha if isinstance(alpha, Tensor) else torch.tensor(alpha, dtype=torch.float64)
+    if not bool((index > 0).all()):
+        raise ValueError(f"alpha must be greater than 0, got {index.detach().flatten()[:8].tolist()}")
+    return bool(((index >= 1) & (index <= 16)).all())
 
 
 class _Layer(nn.Module):
@@ -201,6 +211,10 @@ class EntmaxBisectLoss(_CompatLoss):
         super().__init__(alpha, ignore_index, reduction, n_iter=n_iter)
         self.alpha = alpha
 
+    def loss(self, z: Tensor, target: Tensor) -> Tensor:
+        """Row by row."""
+        return entmax_bisect_loss(z, target, self.alpha)
+
 
 class NormmaxBisectLoss(_CompatLoss):
     """The loss of α-normmax."""
@@ -213,4 +227,4 @@ class NormmaxBisectLoss(_CompatLoss):
 
     def loss(self, z: Tensor, target: Tensor) -> Tensor:
         """Row by row."""
-        return normmax_loss(z, target, self.gamma)
+        return normmax_loss(z, target, self.alpha)

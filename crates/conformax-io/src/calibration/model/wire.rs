@@ -2,18 +2,22 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use conformax::{ARITHMETIC_VERSION, Alpha, CalibrationScores, Candidate, Level, Masked, Tuning};
+use conformax::{
+    ARITHMETIC_VERSION, Alpha, Candidate, Choice, DataFingerprint, Level, Masked, ROW_HASH, RowSet,
+    SortedScores, Tuning,
+};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{Model, TuningRecord};
-use crate::calibration::fingerprint::ROW_HASH;
+use super::{KeptLevel, Model, TuningRecord};
 use crate::calibration::model::wire::score::Score;
-use crate::{ClassNames, Problem, RowSet};
+use crate::{ClassNames, Input, Problem};
 
 mod score;
 
 const FORMAT: &str = "conformax-calibration";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// The oldest version that is read.
+const OLDEST: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,6 +27,8 @@ pub(super) struct File {
     arithmetic: u32,
     score: Score,
     masked: MaskedName,
+    #[serde(default)]
+    input: InputName,
     classes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     class_names: Option<Vec<String>>,
@@ -31,9 +37,28 @@ pub(super) struct File {
     #[serde(skip_serializing_if = "Option::is_none")]
     scores: Option<String>,
     row_hash: String,
-    calibrating_rows: String,
+    calibrating_rows: RowsEntry,
     #[serde(skip_serializing_if = "Option::is_none")]
     tuning: Option<TuningEntry>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checksum: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy, Default)]
+#[serde(rename_all = "snake_case")]
+enum InputName {
+    #[default]
+    Logits,
+    Probabilities,
+    LogProbabilities,
+}
+
+/// Rows as the second version keeps them, or all of them as the first did.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum RowsEntry {
+    Once { once: String, up_to: String },
+    All(String),
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
@@ -59,7 +84,7 @@ struct TuningEntry {
     n: u64,
     candidates: Vec<CandidateEntry>,
     chosen: usize,
-    rows: String,
+    rows: RowsEntry,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy)]
@@ -108,7 +133,7 @@ impl<'de> Deserialize<'de> for Wide {
 }
 
 /// Says what a file is before its fields are held to this version's.
-pub(super) fn check_version(text: &str) -> Result<(), Problem> {
+fn check_version(text: &str) -> Result<(), Problem> {
     #[derive(Deserialize)]
     struct Start {
         format: String,
@@ -120,10 +145,10 @@ pub(super) fn check_version(text: &str) -> Result<(), Problem> {
     if start.format != FORMAT {
         return Err(Problem::Model(format!("its format is `{}`, not `{FORMAT}`", start.format)));
     }
-    if start.version != VERSION {
+    if !(OLDEST..=VERSION).contains(&start.version) {
         let version = start.version;
         return Err(Problem::Model(format!(
-            "its version is {version}, this program reads version {VERSION}"
+            "its version is {version}, this program reads versions {OLDEST} to {VERSION}"
         )));
     }
     if start.arithmetic != ARITHMETIC_VERSION {
@@ -137,11 +162,37 @@ pub(super) fn check_version(text: &str) -> Result<(), Problem> {
 }
 
 impl File {
+    /// The file as text, with its checksum.
+    pub(super) fn into_text(mut self) -> Result<String, Problem> {
+        self.checksum = None;
+        self.checksum = Some(checksum(&self.plain_text()?));
+        self.plain_text()
+    }
+
+    fn plain_text(&self) -> Result<String, Problem> {
+        let text = serde_json::to_string_pretty(self).map_err(|error| Problem::Model(error.to_string()))?;
+        Ok(text + "\n")
+    }
+
+    /// Reads the text of any version. The checksum is over the contents, whatever the white space.
+    pub(super) fn from_text(text: &str) -> Result<Self, Problem> {
+        check_version(text)?;
+        let damaged = |error: serde_json::Error| Problem::Model(format!("it is damaged: {error}"));
+        let mut file: Self = serde_json::from_str(text).map_err(damaged)?;
+        match file.checksum.take() {
+            Some(sum) if sum != checksum(&file.plain_text()?) => refuse(
+                "its contents do not match its checksum: it was damaged or edited since it was written; calibrate again",
+            ),
+            None if file.version > OLDEST => refuse("its checksum is missing"),
+            _ => Ok(file),
+        }
+    }
+
     pub(super) fn from_model(model: &Model) -> Result<Self, Problem> {
         let levels = model.levels.iter().map(|level| {
             Ok(LevelEntry {
-                alpha: decimal(level.alpha)?,
-                rank: level.rank,
+                alpha: decimal(level.level.alpha())?,
+                rank: level.level.rank(),
                 threshold: Wide(level.threshold),
             })
         });
@@ -149,10 +200,15 @@ impl File {
             format: FORMAT.to_owned(),
             version: VERSION,
             arithmetic: ARITHMETIC_VERSION,
-            score: Score::of(model.score)?,
+            score: Score::of(model.score),
             masked: match model.masked {
                 Masked::Allowed => MaskedName::Allowed,
                 Masked::Never => MaskedName::Never,
+            },
+            input: match model.input {
+                Input::Logits => InputName::Logits,
+                Input::Probabilities => InputName::Probabilities,
+                Input::LogProbabilities => InputName::LogProbabilities,
             },
             classes: model.classes,
             class_names: model.names.as_ref().map(|names| names.as_slice().to_vec()),
@@ -160,8 +216,9 @@ impl File {
             levels: levels.collect::<Result<_, Problem>>()?,
             scores: model.scores.as_ref().map(|scores| encode(scores.as_slice())),
             row_hash: ROW_HASH.to_owned(),
-            calibrating_rows: model.calibrating_rows.to_base64(),
+            calibrating_rows: RowsEntry::of(&model.calibrating_rows),
             tuning: model.tuning.as_ref().map(TuningEntry::of).transpose()?,
+            checksum: None,
         })
     }
 
@@ -169,10 +226,20 @@ impl File {
         if self.row_hash != ROW_HASH {
             return refuse(format!("its row hash is `{}`, this program knows `{ROW_HASH}`", self.row_hash));
         }
+        if self.version == OLDEST && self.score.is_saps_without_draw() {
+            return refuse(
+                "it took SAPS without a draw at U = 0, where its score is smallest, not largest; calibrate again",
+            );
+        }
         let n = self.n;
         let levels = self.levels.into_iter().map(|entry| {
-            let alpha = alpha(entry.alpha)?;
-            Ok(Level { alpha, n, rank: entry.rank, threshold: entry.threshold.0 })
+            let level = Level::new(n, alpha(entry.alpha)?);
+            if level.rank() != entry.rank {
+                let [got, wanted] = [entry.rank, level.rank()]
+                    .map(|rank| rank.map_or("none".to_owned(), |rank| rank.to_string()));
+                return refuse(format!("alpha {} has rank {got}; {n} rows give {wanted}", level.alpha()));
+            }
+            Ok(KeptLevel { level, threshold: entry.threshold.0 })
         });
         Ok(Model {
             score: self.score.into_spec()?,
@@ -180,12 +247,17 @@ impl File {
                 MaskedName::Allowed => Masked::Allowed,
                 MaskedName::Never => Masked::Never,
             },
+            input: match self.input {
+                InputName::Logits => Input::Logits,
+                InputName::Probabilities => Input::Probabilities,
+                InputName::LogProbabilities => Input::LogProbabilities,
+            },
             classes: self.classes,
             names: self.class_names.map(ClassNames::new).transpose()?,
             n,
             levels: levels.collect::<Result<_, Problem>>()?,
             scores: self.scores.as_deref().map(decode).transpose()?,
-            calibrating_rows: row_set(&self.calibrating_rows, "calibrating_rows")?,
+            calibrating_rows: self.calibrating_rows.into_set("calibrating_rows")?,
             tuning: self.tuning.map(TuningEntry::into_record).transpose()?,
         })
     }
@@ -193,9 +265,9 @@ impl File {
 
 impl TuningEntry {
     fn of(record: &TuningRecord) -> Result<Self, Problem> {
-        let candidates = record.candidates.iter().map(|candidate| {
+        let candidates = record.choice.candidates().iter().map(|candidate| {
             let (threshold, average_size) = (Wide(candidate.threshold), candidate.average_size);
-            Ok(CandidateEntry { score: Score::of(candidate.score)?, threshold, average_size })
+            CandidateEntry { score: Score::of(candidate.score), threshold, average_size }
         });
         Ok(Self {
             method: match record.tuning {
@@ -204,17 +276,22 @@ impl TuningEntry {
             },
             alpha: decimal(record.alpha)?,
             n: record.n,
-            candidates: candidates.collect::<Result<_, Problem>>()?,
-            chosen: record.chosen,
-            rows: record.rows.to_base64(),
+            candidates: candidates.collect(),
+            chosen: record.choice.chosen(),
+            rows: RowsEntry::of(&record.rows),
         })
     }
 
     fn into_record(self) -> Result<TuningRecord, Problem> {
         let candidates = self.candidates.into_iter().map(|entry| {
             let (threshold, average_size) = (entry.threshold.0, entry.average_size);
-            Ok(Candidate { score: entry.score.into_spec()?, threshold, average_size })
+            Ok(Candidate::new(entry.score.into_spec()?, threshold, average_size))
         });
+        let candidates = candidates.collect::<Result<Vec<_>, Problem>>()?;
+        let choice = Choice::of(candidates).map_err(|error| Problem::Model(error.to_string()))?;
+        if choice.chosen() != self.chosen {
+            return refuse("the candidate chosen is not the one with the smallest sets");
+        }
         Ok(TuningRecord {
             tuning: match self.method {
                 TuningName::Valid => Tuning::Valid,
@@ -222,9 +299,8 @@ impl TuningEntry {
             },
             alpha: alpha(self.alpha)?,
             n: self.n,
-            candidates: candidates.collect::<Result<_, Problem>>()?,
-            chosen: self.chosen,
-            rows: row_set(&self.rows, "tuning.rows")?,
+            choice,
+            rows: self.rows.into_set("tuning.rows")?,
         })
     }
 }
@@ -251,7 +327,7 @@ fn encode(scores: &[f64]) -> String {
     STANDARD.encode(bytes)
 }
 
-fn decode(text: &str) -> Result<CalibrationScores, Problem> {
+fn decode(text: &str) -> Result<SortedScores, Problem> {
     let bytes =
         STANDARD.decode(text).map_err(|error| Problem::Model(format!("its scores are damaged: {error}")))?;
     let (scores, rest) = bytes.as_chunks::<8>();
@@ -266,9 +342,38 @@ fn decode(text: &str) -> Result<CalibrationScores, Problem> {
     if !scores.is_sorted() {
         return refuse("its scores are damaged: they are not in ascending order");
     }
-    CalibrationScores::new(scores).map_err(|error| Problem::Model(error.to_string()))
+    SortedScores::new(scores).map_err(|error| Problem::Model(error.to_string()))
 }
 
-fn row_set(text: &str, field: &str) -> Result<RowSet, Problem> {
-    RowSet::from_base64(text).ok_or_else(|| Problem::Model(format!("its `{field}` are damaged")))
+impl RowsEntry {
+    fn of(rows: &RowSet) -> Self {
+        let bytes: Vec<u8> = rows.as_slice().iter().flat_map(|row| row.to_le_bytes()).collect();
+        Self::Once { once: STANDARD.encode(bytes), up_to: format!("{:016x}", rows.up_to()) }
+    }
+
+    fn into_set(self, field: &str) -> Result<RowSet, Problem> {
+        let read = |text: &str, up_to: Option<u64>| {
+            let bytes = STANDARD.decode(text).ok()?;
+            let (rows, rest) = bytes.as_chunks::<8>();
+            let rows = rows.iter().map(|row| u64::from_le_bytes(*row)).collect();
+            rest.is_empty().then(|| RowSet::from_parts(rows, up_to?)).flatten()
+        };
+        let set = match &self {
+            Self::Once { once, up_to } => read(once, u64::from_str_radix(up_to, 16).ok()),
+            Self::All(all) => read(all, Some(u64::MAX)),
+        };
+        set.ok_or_else(|| Problem::Model(format!("its `{field}` are damaged")))
+    }
+}
+
+/// A number over the text, in hexadecimal.
+fn checksum(text: &str) -> String {
+    let words = text.as_bytes().chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word[..chunk.len()].copy_from_slice(chunk);
+        u64::from_le_bytes(word)
+    });
+    let mut sum = DataFingerprint::default();
+    sum.extend(&words.chain([text.len() as u64]).collect::<Vec<u64>>());
+    sum.to_string()
 }

@@ -1,13 +1,11 @@
 //! A score as a calibration file spells it: `{"name": "raps", "lambda": 0.01, "k_reg": 5, …}`.
 
-use conformax::{
-    ApsScore, DRAW_SCHEME, Draw, EntmaxScore, InvProbScore, MarginScore, Parameters, Penalty, RapsScore,
-    SapsScore, ScoreSpec, TopKScore,
-};
+use conformax::{DRAW_SCHEME, Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::Problem;
 
+/// Name and parameters.
 #[derive(Serialize, Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Score {
@@ -34,43 +32,39 @@ enum PenaltyName {
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 enum DrawEntry {
-    Zero,
-    Seeded { scheme: String, seed: u64 },
+    /// The draw at which the score is largest. The first version of the file called it `zero`, which it is for APS and
+    /// RAPS.
+    #[serde(alias = "zero")]
+    Conservative,
+    Seeded {
+        scheme: String,
+        seed: u64,
+    },
 }
 
 impl Score {
-    pub(super) fn of(spec: ScoreSpec) -> Result<Self, Problem> {
-        let named =
-            Self { name: spec.name().to_owned(), draw: spec.draw().map(DrawEntry::of), ..Self::default() };
-        Ok(match spec {
-            ScoreSpec::Entmax(EntmaxScore { gamma }) => Self { gamma: Some(gamma.value()), ..named },
-            ScoreSpec::Raps(RapsScore { lambda, k_reg, penalty, .. }) => Self {
-                lambda: Some(lambda),
-                k_reg: Some(k_reg),
-                penalty: Some(match penalty {
-                    Penalty::Randomized => PenaltyName::Randomized,
-                    Penalty::Fixed => PenaltyName::Fixed,
-                }),
-                ..named
-            },
-            ScoreSpec::Saps(SapsScore { lambda, .. }) => Self { lambda: Some(lambda), ..named },
-            ScoreSpec::InvProb(InvProbScore)
-            | ScoreSpec::Aps(ApsScore { .. })
-            | ScoreSpec::TopK(TopKScore)
-            | ScoreSpec::Margin(MarginScore) => named,
-            // The list is open to other crates; a score this file has no words for must not lose its parameters.
-            other => {
-                return Err(Problem::Model(format!("the file has no form for the score `{}`", other.name())));
-            }
-        })
+    /// Everything the score takes, so that nothing is left to defaults that may change.
+    pub(super) fn of(spec: ScoreSpec) -> Self {
+        let Parameters { gamma, lambda, k_reg, penalty, draw } = spec.parameters();
+        Self {
+            name: spec.name().to_owned(),
+            gamma: gamma.map(Gamma::value),
+            lambda: lambda.map(Lambda::value),
+            k_reg,
+            penalty: penalty.map(|penalty| match penalty {
+                Penalty::Randomized => PenaltyName::Randomized,
+                Penalty::Fixed => PenaltyName::Fixed,
+            }),
+            draw: draw.map(DrawEntry::of),
+        }
     }
 
-    /// The score, which must be spelled as it is printed and with all its parameters.
+    /// The score; every parameter must be there that it takes.
     pub(super) fn into_spec(self) -> Result<ScoreSpec, Problem> {
-        let name = self.name.clone();
+        let core = |error: conformax::Error| Problem::Model(error.to_string());
         let parameters = Parameters {
-            gamma: self.gamma,
-            lambda: self.lambda,
+            gamma: self.gamma.map(Gamma::new).transpose().map_err(core)?,
+            lambda: self.lambda.map(Lambda::new).transpose().map_err(core)?,
             k_reg: self.k_reg,
             penalty: self.penalty.map(|penalty| match penalty {
                 PenaltyName::Randomized => Penalty::Randomized,
@@ -78,34 +72,30 @@ impl Score {
             }),
             draw: self.draw.map(DrawEntry::into_draw).transpose()?,
         };
-        let spec = ScoreSpec::named(&name, parameters).map_err(|error| Problem::Model(error.to_string()))?;
-        let written = Self::of(spec)?;
-        let complete = written.name == name
-            && written.gamma == parameters.gamma
-            && written.lambda == parameters.lambda
-            && written.k_reg == parameters.k_reg
-            && written.penalty.is_some() == parameters.penalty.is_some()
-            && written.draw.is_some() == parameters.draw.is_some();
-        match complete {
+        let spec = ScoreSpec::named(&self.name, parameters).map_err(core)?;
+        match spec.name() == self.name && spec.parameters() == parameters {
             true => Ok(spec),
-            false => Err(Problem::Model(format!(
-                "the score `{name}` lacks a parameter or has one it does not take"
-            ))),
+            false => Err(Problem::Model(format!("the score `{}` lacks a parameter", self.name))),
         }
+    }
+
+    /// Whether it is SAPS without a draw, which the first version of the file took at U = 0.
+    pub(super) fn is_saps_without_draw(&self) -> bool {
+        self.name == "saps" && matches!(self.draw, Some(DrawEntry::Conservative))
     }
 }
 
 impl DrawEntry {
     fn of(draw: Draw) -> Self {
         match draw {
-            Draw::Zero => Self::Zero,
+            Draw::Conservative => Self::Conservative,
             Draw::Seeded(seed) => Self::Seeded { scheme: DRAW_SCHEME.to_owned(), seed },
         }
     }
 
     fn into_draw(self) -> Result<Draw, Problem> {
         match self {
-            Self::Zero => Ok(Draw::Zero),
+            Self::Conservative => Ok(Draw::Conservative),
             Self::Seeded { scheme, seed } if scheme == DRAW_SCHEME => Ok(Draw::Seeded(seed)),
             Self::Seeded { scheme, .. } => Err(Problem::Model(format!(
                 "its draws follow `{scheme}`, this program knows `{DRAW_SCHEME}`"

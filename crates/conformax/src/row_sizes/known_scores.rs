@@ -5,11 +5,11 @@
 //! their chord, and beyond them above the chord's extension. Both bounds close in on a threshold much faster
 //! than bisection does, and most labels are decided without being scored. Those near the threshold always are.
 
-use crate::row_sizes::slack;
+use super::slack;
 
 /// Scores of some labels of a row, in the order of its ranking.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct KnownScores(Vec<Known>);
+pub struct KnownScores(Vec<Known>);
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -24,7 +24,7 @@ const REACH: f64 = 1e5;
 
 impl KnownScores {
     /// How many labels score at most `threshold`, out of those with the given gaps, best first.
-    pub(crate) fn size_at(&mut self, threshold: f64, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> usize {
+    pub(super) fn size_at(&mut self, threshold: f64, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> usize {
         let slack = slack(threshold);
         loop {
             let below = self.0.partition_point(|known| known.score <= threshold - slack);

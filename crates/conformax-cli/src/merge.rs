@@ -1,0 +1,77 @@
+//! `conformax merge`: what shards, processes or machines gave, put together.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use conformax_io::{Error, Model, Output, Part, PartOf, Problem};
+
+use crate::args::overwrite;
+use crate::calibrate;
+use crate::console::Console;
+use crate::evaluate::{self, JudgingArgs};
+use crate::failure::Failure;
+use crate::numbers::count;
+
+/// Put together what `calibrate --partial` or `evaluate --partial` wrote, in any order.
+///
+/// The result is the same, to the byte, as that of all rows in one run.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  conformax merge part* -o model.json
+  conformax merge part* --expect-coverage")]
+pub(crate) struct MergeArgs {
+    /// Files that `calibrate --partial` or `evaluate --partial` wrote.
+    #[arg(value_name = "PART", required = true)]
+    parts: Vec<PathBuf>,
+    /// Calibration file to write, where the parts are of a calibration.
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the output where it exists.
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// Leave the calibration scores out of the file: smaller, but no p-values and no new levels later.
+    #[arg(long, requires = "output")]
+    thresholds_only: bool,
+    #[command(flatten)]
+    judging: JudgingArgs,
+}
+
+pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let output =
+        args.output.as_deref().map(|path| Output::create(path, overwrite(args.force))).transpose()?;
+    let mut whole: Option<Part> = None;
+    for path in &args.parts {
+        let part = Part::read(path)?;
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => whole.merge(part).map_err(|problem| Error::new(path, problem))?,
+        }
+    }
+    let Part { of, names, input, alphas } = whole.expect("at least one part is required");
+    match (of, output) {
+        (PartOf::Calibration(calibrator), Some(output)) => {
+            let mut model = Model::new(&calibrator.finish()?, &alphas, names);
+            model.input = input;
+            if args.thresholds_only {
+                model.scores = None;
+            }
+            calibrate::finish(&model, output, args.judging.json, console)
+        }
+        (PartOf::Calibration(_), None) => Err(Failure::error(
+            "these are parts of a calibration: name the calibration file to write with -o",
+        )),
+        (PartOf::Evaluation { .. }, Some(_)) => Err(Failure::error(
+            "these are parts of an evaluation, which is shown and not written: leave out -o",
+        )),
+        (PartOf::Evaluation { evaluator, model }, None) => {
+            let first = &args.parts[0];
+            let problem = |problem: Problem| Error::new(first, problem);
+            let model = Model::from_json(&model).map_err(problem)?;
+            let levels = alphas.iter().map(|alpha| model.level(*alpha)).collect::<Result<Vec<_>, _>>();
+            let levels = levels.map_err(problem)?;
+            let data = format!("{} parts", count(args.parts.len() as u64));
+            evaluate::judge((first, &model), &levels, evaluator, &data, &args.judging, console)
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! `Part`: what some rows gave, to be put together with what others gave: calibration or evaluation, shard by shard.
+//!
+//! The file is one line of JSON that says what it is, and then the accumulator's own bytes, which carry a checksum.
+
+use std::io::Write;
+use std::path::Path;
+
+use conformax::{Alpha, Calibrator, Evaluator, ScoreSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{InFile, Problem, Result};
+use crate::writing::output::Output;
+use crate::{ClassNames, Input};
+
+const FORMAT: &str = "conformax-part";
+const VERSION: u32 = 1;
+
+/// What some rows gave.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// The accumulator.
+    pub of: PartOf,
+    /// Names of the classes, where known.
+    pub names: Option<ClassNames>,
+    /// What the numbers were.
+    pub input: Input,
+    /// The levels asked for.
+    pub alphas: Vec<Alpha>,
+}
+
+/// What a part is a part of.
+#[derive(Clone, Debug)]
+pub enum PartOf {
+    /// A calibration.
+    Calibration(Calibrator<ScoreSpec>),
+    /// An evaluation, with the calibration file that was evaluated.
+    Evaluation {
+        /// The counts.
+        evaluator: Evaluator<ScoreSpec>,
+        /// The text of the calibration file.
+        model: String,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Head {
+    format: String,
+    version: u32,
+    of: Kind,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class_names: Option<Vec<String>>,
+    input: String,
+    alphas: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy, PartialEq)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    Calibration,
+    Evaluation,
+}
+
+impl Part {
+    /// The file's bytes.
+    pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, Problem> {
+        let (of, model, body) = match &self.of {
+            PartOf::Calibration(calibrator) => (Kind::Calibration, None, calibrator.to_bytes()),
+            PartOf::Evaluation { evaluator, model } => {
+                (Kind::Evaluation, Some(model.clone()), evaluator.to_bytes())
+            }
+        };
+        let head = Head {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            of,
+            class_names: self.names.as_ref().map(|names| names.as_slice().to_vec()),
+            input: self.input.name().to_owned(),
+            alphas: self.alphas.iter().map(Alpha::to_string).collect(),
+            model,
+        };
+        let mut bytes = serde_json::to_vec(&head).map_err(|error| Problem::Part(error.to_string()))?;
+        bytes.push(b'\n');
+        bytes.extend(body);
+        Ok(bytes)
+    }
+
+    /// Reads the file's bytes.
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, Problem> {
+        let refuse = |what: String| Err(Problem::Part(what));
+        let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
+            return refuse("it has no first line".to_owned());
+        };
+        let (head, body) = (&bytes[..end], &bytes[end + 1..]);
+        let head: Head = serde_json::from_slice(head)
+            .map_err(|error| Problem::Part(format!("its first line: {error}")))?;
+        if head.format != FORMAT {
+            return refuse(format!("its format is `{}`, not `{FORMAT}`", head.format));
+        }
+        if head.version != VERSION {
+            return refuse(format!("its version is {}, this program reads version {VERSION}", head.version));
+        }
+        let core = |error: conformax::Error| Problem::Part(error.to_string());
+        let of = match (head.of, head.model) {
+            (Kind::Calibration, None) => PartOf::Calibration(Calibrator::from_bytes(body).map_err(core)?),
+            (Kind::Evaluation, Some(model)) => {
+                PartOf::Evaluation { evaluator: Evaluator::from_bytes(body).map_err(core)?, model }
+            }
+            _ => return refuse("it is a part of nothing there is".to_owned()),
+        };
+        Ok(Self {
+            of,
+            names: head.class_names.map(ClassNames::new).transpose()?,
+            input: Input::named(&head.input)
+                .ok_or_else(|| Problem::Part(format!("its input is `{}`", head.input)))?,
+            alphas: head
+                .alphas
+                .iter()
+                .map(|alpha| alpha.parse().map_err(core))
+                .collect::<std::result::Result<_, _>>()?,
+        })
+    }
+
+    /// Reads a file.
+    pub fn read(path: &Path) -> Result<Self> {
+        let bytes = std::fs::read(path).in_file(path)?;
+        Self::from_bytes(&bytes).in_file(path)
+    }
+
+    /// Writes into an output, whole or not at all.
+    pub fn write(&self, mut output: Output) -> Result<()> {
+        let path = output.path().to_owned();
+        let bytes = self.to_bytes().in_file(&path)?;
+        output.write_all(&bytes).in_file(&path)?;
+        output.finish()
+    }
+
+    /// Takes in another part of the same.
+    pub fn merge(&mut self, other: Self) -> std::result::Result<(), Problem> {
+        let differs = match () {
+            () if self.names != other.names => Some("class names"),
+            () if self.input != other.input => Some("kinds of input"),
+            () if self.alphas != other.alphas => Some("levels"),
+            () => None,
+        };
+        if let Some(what) = differs {
+            return Err(Problem::Part(format!("it does not belong to the others: their {what} differ")));
+        }
+        let core = |error: conformax::Error| Problem::Part(error.to_string());
+        match (&mut self.of, other.of) {
+            (PartOf::Calibration(mine), PartOf::Calibration(theirs)) => mine.merge(theirs).map_err(core),
+            (
+                PartOf::Evaluation { evaluator: mine, model },
+                PartOf::Evaluation { evaluator: theirs, model: their_model },
+            ) if *model == their_model => mine.merge(theirs).map_err(core),
+            (PartOf::Evaluation { .. }, PartOf::Evaluation { .. }) => {
+                Err(Problem::Part("it evaluates another calibration file than the others".to_owned()))
+            }
+            _ => Err(Problem::Part("some parts are of a calibration and some of an evaluation".to_owned())),
+        }
+    }
+}

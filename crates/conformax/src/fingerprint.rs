@@ -1,0 +1,431 @@
+//! Fingerprints: a 64-bit name for a row's values, so that a model knows the rows that had a part in it.
+//!
+//! The hash `conformax-row-1` is fixed for ever, since calibration files carry its results. A row of K logits is a list
+//! of `f64` bit patterns, −0 counted as +0, filled up with +0 to a multiple of eight. With `mix(a, b)` the two halves of
+//! the 128-bit product of a and b, xor-ed, and `C₀…C₇` the first 64 fractional bits of √2, √3, √5, √7, √11, √13, √17, √19:
+//! four lanes start at `C₀…C₃`; for every eight values `v₀…v₇`, lane `i` becomes `mix(laneᵢ ^ v₂ᵢ, v₂ᵢ₊₁ ^ Cᵢ₊₄)`; and
+//! the hash starts at K and becomes `mix(hash ^ laneᵢ, Cᵢ)` for each lane in turn. Types play no part, so the same
+//! values have the same fingerprint from any format.
+
+use crate::rows::map_chunks;
+use crate::{Logit, Logits};
+
+const C: [u64; 8] = [
+    0x6a09_e667_f3bc_c908,
+    0xbb67_ae85_84ca_a73b,
+    0x3c6e_f372_fe94_f82b,
+    0xa54f_f53a_5f1d_36f1,
+    0x510e_527f_ade6_82d1,
+    0x9b05_688c_2b3e_6c1f,
+    0x1f83_d9ab_fb41_bd6b,
+    0x5be0_cd19_137e_2179,
+];
+
+/// Name of the hash, stored with the fingerprints it made.
+pub const ROW_HASH: &str = "conformax-row-1";
+
+/// The fingerprint of every row.
+///
+/// ```
+/// use conformax::{Logits, row_fingerprints};
+/// let single = row_fingerprints(Logits::new(&[1.0_f32, 2.0, 1.0, 2.5], 2)?);
+/// assert_eq!(single, row_fingerprints(Logits::new(&[1.0_f64, 2.0, 1.0, 2.5], 2)?));
+/// assert_ne!(single[0], single[1]);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+pub fn row_fingerprints<T: Logit>(logits: Logits<'_, T>) -> Vec<u64> {
+    let hashed = map_chunks(logits, |_, chunk| Ok(hash_rows(chunk))).unwrap_or_default();
+    hashed.concat()
+}
+
+/// The same on one thread.
+pub(crate) fn hash_rows<T: Logit>(logits: Logits<'_, T>) -> Vec<u64> {
+    logits.as_slice().chunks_exact(logits.classes()).map(hash_row).collect()
+}
+
+fn hash_row<T: Logit>(row: &[T]) -> u64 {
+    let mut lanes = [C[0], C[1], C[2], C[3]];
+    let (chunks, rest) = row.as_chunks::<8>();
+    for chunk in chunks {
+        absorb(&mut lanes, chunk.map(bits));
+    }
+    if !rest.is_empty() {
+        let mut last = [0; 8];
+        last.iter_mut().zip(rest).for_each(|(to, from)| *to = bits(*from));
+        absorb(&mut lanes, last);
+    }
+    (0..4).fold(row.len() as u64, |hash, lane| mix(hash ^ lanes[lane], C[lane]))
+}
+
+/// The bits of the value in `f64`; −0 counts as +0.
+#[inline]
+fn bits<T: Logit>(value: T) -> u64 {
+    (value.to_f64() + 0.0).to_bits()
+}
+
+#[inline]
+fn absorb(lanes: &mut [u64; 4], values: [u64; 8]) {
+    for lane in 0..4 {
+        lanes[lane] = mix(lanes[lane] ^ values[2 * lane], values[2 * lane + 1] ^ C[lane + 4]);
+    }
+}
+
+#[inline]
+fn mix(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// One number for a list of numbers: a checksum, or a fingerprint of rows in their order.
+#[must_use]
+pub(crate) fn mix_all(values: impl IntoIterator<Item = u64>) -> u64 {
+    let (state, count) =
+        values.into_iter().fold((0, 0u64), |(state, count), value| (mix(state ^ value, C[0]), count + 1));
+    mix(state ^ count, C[1])
+}
+
+/// One number for a data set: its rows in their order.
+///
+/// ```
+/// use conformax::DataFingerprint;
+/// let (mut whole, mut parts) = (DataFingerprint::default(), DataFingerprint::default());
+/// whole.extend(&[1, 2, 3]);
+/// parts.extend(&[1]);
+/// parts.extend(&[2, 3]);
+/// assert_eq!(whole, parts);
+/// ```
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct DataFingerprint {
+    state: u64,
+    rows: u64,
+}
+
+impl DataFingerprint {
+    /// Takes in the fingerprints of further rows.
+    pub fn extend(&mut self, rows: &[u64]) {
+        self.state = rows.iter().fold(self.state, |state, &row| mix(state ^ row, C[0]));
+        self.rows += rows.len() as u64;
+    }
+
+    /// The number.
+    pub fn value(&self) -> u64 {
+        mix(self.state ^ self.rows, C[1])
+    }
+}
+
+impl std::fmt::Display for DataFingerprint {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.value())
+    }
+}
+
+/// Fingerprints kept at most: those of all rows up to here, beyond it a sample that depends on the rows alone.
+const MOST: usize = 1 << 18;
+
+/// The rows that had a part in a model, by their fingerprints: gathered in any order and in bounded memory.
+///
+/// The smallest fingerprints are kept, which are a random sample of the rows, the same however the rows come. What was
+/// met more than once is remembered as such: equal rows are common in honest data (empty texts, trees, quantised
+/// models), so only a row that is alone in being what it is says that it has been seen before.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RowSample {
+    /// Fingerprints in rising order, and whether each was met more than once.
+    kept: Vec<(u64, bool)>,
+    /// Those since the last time they were put in order.
+    fresh: Vec<u64>,
+    /// Whether fingerprints beyond the last kept have been let go.
+    cut: bool,
+}
+
+impl RowSample {
+    pub(crate) fn extend(&mut self, rows: &[u64]) {
+        for part in rows.chunks(MOST) {
+            self.fresh.extend_from_slice(part);
+            if self.fresh.len() >= MOST {
+                self.settle();
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, mut other: Self) {
+        other.settle();
+        self.settle();
+        let mine = std::mem::take(&mut self.kept);
+        self.kept = in_order(mine, other.kept);
+        self.cut |= other.cut;
+        self.trim();
+    }
+
+    /// Puts the fresh ones in order among the others.
+    fn settle(&mut self) {
+        let mut fresh = std::mem::take(&mut self.fresh);
+        fresh.sort_unstable();
+        let mut counted: Vec<(u64, bool)> = Vec::with_capacity(fresh.len());
+        for row in fresh {
+            match counted.last_mut() {
+                Some(last) if last.0 == row => last.1 = true,
+                _ => counted.push((row, false)),
+            }
+        }
+        let kept = std::mem::take(&mut self.kept);
+        self.kept = in_order(kept, counted);
+        self.trim();
+    }
+
+    fn trim(&mut self) {
+        if self.kept.len() > MOST {
+            self.kept.truncate(MOST);
+            self.cut = true;
+        }
+    }
+
+    /// The rows that occur once, and how far up the fingerprints they are known.
+    pub(crate) fn finish(mut self) -> RowSet {
+        self.settle();
+        let up_to = match self.kept.last() {
+            Some((last, _)) if self.cut => *last,
+            _ => u64::MAX,
+        };
+        let once = self.kept.into_iter().filter(|(_, repeated)| !repeated).map(|(row, _)| row).collect();
+        RowSet { once, up_to }
+    }
+
+    /// In order, for whoever writes them down.
+    pub(crate) fn settled(mut self) -> (Vec<(u64, bool)>, bool) {
+        self.settle();
+        (self.kept, self.cut)
+    }
+
+    pub(crate) fn from_settled(kept: Vec<(u64, bool)>, cut: bool) -> Option<Self> {
+        let sound = kept.len() <= MOST && kept.is_sorted_by(|a, b| a.0 < b.0);
+        sound.then_some(Self { kept, fresh: Vec::new(), cut })
+    }
+}
+
+/// Both lists in one; what is in both was met more than once.
+fn in_order(a: Vec<(u64, bool)>, b: Vec<(u64, bool)>) -> Vec<(u64, bool)> {
+    if a.is_empty() || b.is_empty() {
+        return if a.is_empty() { b } else { a };
+    }
+    let mut both = Vec::with_capacity(a.len() + b.len());
+    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
+    loop {
+        match (a.peek(), b.peek()) {
+            (Some(x), Some(y)) if x.0 == y.0 => {
+                both.push((x.0, true));
+                (a.next(), b.next());
+            }
+            (Some(x), Some(y)) if x.0 < y.0 => both.extend(a.next()),
+            (Some(_), None) => both.extend(a.next()),
+            (_, Some(_)) => both.extend(b.next()),
+            (None, None) => return both,
+        }
+    }
+}
+
+/// Fingerprints of rows that occur once among those that calibrated or tuned a model, rising.
+///
+/// ```
+/// use conformax::RowSet;
+/// let rows = RowSet::new(vec![7, 9, 7, 2]);
+/// assert!(rows.contains(9) && !rows.contains(7)); // two equal rows say nothing of a third
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowSet {
+    once: Vec<u64>,
+    up_to: u64,
+}
+
+impl Default for RowSet {
+    fn default() -> Self {
+        Self { once: Vec::new(), up_to: u64::MAX }
+    }
+}
+
+impl RowSet {
+    /// Of the fingerprints of all rows.
+    pub fn new(rows: Vec<u64>) -> Self {
+        let mut sample = RowSample::default();
+        sample.extend(&rows);
+        sample.finish()
+    }
+
+    /// From rising fingerprints, none beyond `up_to`; `None` where they are not so.
+    pub fn from_parts(once: Vec<u64>, up_to: u64) -> Option<Self> {
+        let sound = once.is_sorted_by(|a, b| a < b) && once.last().is_none_or(|last| *last <= up_to);
+        sound.then_some(Self { once, up_to })
+    }
+
+    /// Whether this row is one of them.
+    pub fn contains(&self, row: u64) -> bool {
+        self.once.binary_search(&row).is_ok()
+    }
+
+    /// Whether anything is known of a row with this fingerprint.
+    pub fn knows(&self, row: u64) -> bool {
+        row <= self.up_to
+    }
+
+    /// The fingerprints, rising.
+    pub fn as_slice(&self) -> &[u64] {
+        &self.once
+    }
+
+    /// The largest fingerprint of which anything is known: rows beyond it were too many to keep.
+    pub fn up_to(&self) -> u64 {
+        self.up_to
+    }
+}
+
+/// Rows looked at in an evaluation that also had a part in the model, as far as can be told.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Overlap {
+    /// Rows whose fingerprint the model would know.
+    pub(crate) looked_at: u64,
+    /// Of the fingerprints that the model has: how often each came, and in which row first.
+    pub(crate) met: std::collections::BTreeMap<u64, (u64, u64)>,
+}
+
+impl Overlap {
+    pub(crate) fn extend(&mut self, first_row: u64, fingerprints: &[u64], model: &[RowSet]) {
+        for (row, name) in (first_row..).zip(fingerprints) {
+            if model.iter().any(|rows| rows.knows(*name)) {
+                self.looked_at += 1;
+            }
+            if model.iter().any(|rows| rows.contains(*name)) {
+                let met = self.met.entry(*name).or_insert((0, row));
+                *met = (met.0 + 1, met.1.min(row));
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.looked_at += other.looked_at;
+        for (name, (count, first)) in &other.met {
+            let met = self.met.entry(*name).or_insert((0, *first));
+            *met = (met.0 + count, met.1.min(*first));
+        }
+    }
+
+    pub(crate) fn finish(&self) -> SeenRows {
+        let alone = self.met.values().filter(|(count, _)| *count == 1);
+        SeenRows {
+            rows: self.looked_at,
+            seen: alone.clone().count() as u64,
+            first: alone.map(|(_, row)| *row).min(),
+        }
+    }
+}
+
+/// How many test rows had a part in the model: rows whose logits occur once among the model's rows and once here.
+///
+/// Equal rows are common in honest data and are no evidence. Up to [`SeenRows::CHANCE`] of the rows may be alike by
+/// chance; more than that is the same data.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SeenRows {
+    /// Rows that could be looked up.
+    pub rows: u64,
+    /// Rows among them that had a part in the model.
+    pub seen: u64,
+    /// The first of those.
+    pub first: Option<u64>,
+}
+
+impl SeenRows {
+    /// The share of rows up to which being alike may be chance.
+    pub const CHANCE: f64 = 0.05;
+
+    /// Whether so many rows were seen that the evaluation says nothing about new ones.
+    pub fn are_the_same_data(&self) -> bool {
+        self.seen as f64 > Self::CHANCE * self.rows as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hashes(logits: &[f64], classes: usize) -> Vec<u64> {
+        row_fingerprints(Logits::new(logits, classes).unwrap())
+    }
+
+    #[test]
+    fn bits_never_change() {
+        assert_eq!(hashes(&[1.0, 2.0, 3.0], 3), [FIXED[0]]);
+        let long: Vec<f64> = (0..20).map(|value| f64::from(value) / 4.0 - 2.0).collect();
+        assert_eq!(hashes(&long, 10), [FIXED[1], FIXED[2]]);
+        let mut data = DataFingerprint::default();
+        data.extend(&hashes(&long, 10));
+        assert_eq!(data.value(), FIXED[3]);
+        assert_eq!(mix_all(hashes(&long, 10)), FIXED[3]);
+    }
+
+    /// Computed by the description at the top of this file, in another language.
+    const FIXED: [u64; 4] =
+        [0x17d0_cfcf_b41a_4dfb, 0xd5cd_e2d3_1e67_b2df, 0xfce6_1cc3_70c3_ef41, 0xdd70_1ced_2413_d222];
+
+    #[test]
+    #[cfg(feature = "half")]
+    fn depends_on_values_and_not_on_types() {
+        use half::f16;
+        let wide: Vec<f64> = (0..90).map(|value| f64::from(value) / 8.0 - 3.0).collect();
+        let single: Vec<f32> = wide.iter().map(|&value| value as f32).collect();
+        let half: Vec<f16> = wide.iter().map(|&value| f16::from_f64(value)).collect();
+        let expected = hashes(&wide, 9);
+        assert_eq!(row_fingerprints(Logits::new(&single, 9).unwrap()), expected);
+        assert_eq!(row_fingerprints(Logits::new(&half, 9).unwrap()), expected);
+    }
+
+    #[test]
+    fn minus_zero_is_zero_and_minus_infinity_is_not() {
+        let zero = hashes(&[0.0, 1.0], 2);
+        assert_eq!(hashes(&[-0.0, 1.0], 2), zero);
+        assert_ne!(hashes(&[f64::NEG_INFINITY, 1.0], 2), zero);
+    }
+
+    #[test]
+    fn small_changes_and_lengths_matter() {
+        let rows: [&[f64]; 5] = [&[0.0], &[0.0; 2], &[0.0; 8], &[1.0, 0.0], &[0.0, 1.0]];
+        let mut all: Vec<u64> = rows.iter().flat_map(|row| hashes(row, row.len())).collect();
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 5);
+    }
+
+    /// Any blocks, any order: the same rows are kept, and the same ones known to be repeated.
+    #[test]
+    fn a_sample_depends_on_the_rows_alone() {
+        let rows: Vec<u64> =
+            (0..3 * MOST as u64).map(|row| crate::random::mix(row % (2 * MOST as u64 + 77))).collect();
+        let whole = RowSet::new(rows.clone());
+        assert!(whole.up_to() < u64::MAX && whole.as_slice().len() < MOST);
+        let mut merged = RowSample::default();
+        for part in rows.chunks(MOST / 3 + 1).rev() {
+            let mut sample = RowSample::default();
+            sample.extend(part);
+            merged.merge(sample);
+        }
+        assert_eq!(merged.finish(), whole);
+        let plain: Vec<u64> = {
+            let mut counts = std::collections::BTreeMap::new();
+            rows.iter().for_each(|row| *counts.entry(*row).or_insert(0) += 1);
+            counts.into_iter().take(MOST).filter(|(_, count)| *count == 1).map(|(row, _)| row).collect()
+        };
+        assert_eq!(whole.as_slice(), plain);
+    }
+
+    #[test]
+    fn equal_rows_are_no_evidence() {
+        let model = [RowSet::new(vec![1, 2, 2, 3, 4])];
+        let mut overlap = Overlap::default();
+        overlap.extend(10, &[9, 2, 2, 3, 3, 4], &model);
+        let seen = overlap.finish();
+        assert_eq!((seen.rows, seen.seen, seen.first), (6, 1, Some(15)), "only 4 is alone on both sides");
+        assert!(seen.are_the_same_data());
+        let mut other = Overlap::default();
+        other.extend(0, &[4], &model);
+        overlap.merge(&other);
+        assert_eq!(overlap.finish().seen, 0, "together it came twice");
+    }
+}

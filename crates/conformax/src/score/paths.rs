@@ -1,0 +1,91 @@
+//! The one entry to what a score does: by its definition, or faster for the scores of this crate.
+//!
+//! Whoever needs scores or sets writes a [`Question`] and puts it by [`ask`]. A score of this crate answers by its own
+//! [`Paths`], any other by its definition; so a faster path reaches every caller, and none can be missed by one.
+
+use super::softmax::softmax_over;
+use super::sort_best_first;
+use crate::kernel::Bounds;
+use crate::{Logit, Row, Score, ScoreSpec};
+
+/// An argument that only this crate can make.
+#[derive(Clone, Copy, Debug)]
+pub struct Seal(());
+
+/// What is asked of a score. The defaults are the definition; others must agree with it to the bit.
+pub(crate) trait Paths: Score {
+    /// Scores every label into `out`, which has one place per class.
+    #[inline]
+    fn score_all<T: Logit>(&self, row: Row<'_, T>, out: &mut [f64]) {
+        for (label, out) in (0..).zip(out) {
+            *out = self.score(row, label);
+        }
+    }
+
+    /// Appends the labels with `score ≤ threshold`, best first: by falling logit, equal logits by index.
+    #[inline]
+    fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
+        let start = out.len();
+        out.extend((0..row.classes() as u32).filter(|label| self.score(row, *label) <= threshold));
+        sort_best_first(row, &mut out[start..]);
+    }
+
+    /// The same with their scores. One call answers every lower threshold.
+    fn scored_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        scores: &mut Vec<f64>,
+    ) {
+        let start = labels.len();
+        self.set_into(row, threshold, labels);
+        scores.extend(labels[start..].iter().map(|label| self.score(row, *label)));
+    }
+
+    /// What decides the sets of many narrow rows at once; `None` where each row must be looked at by itself.
+    #[inline]
+    fn bounds(&self, threshold: f64) -> Option<Bounds> {
+        let _ = threshold;
+        None
+    }
+
+    /// Appends the probabilities of the labels of `set`, which `set_into` gave at `threshold`: the activation at the
+    /// calibrated temperature for the entmax family, else softmax renormalised over the set.
+    fn probabilities_into<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64, out: &mut Vec<f64>) {
+        let _ = threshold;
+        softmax_over(row, set, out);
+    }
+}
+
+/// A score that has its definition and nothing else.
+pub(crate) struct ByDefinition<'a, S>(&'a S);
+
+impl<S: Score> Score for ByDefinition<'_, S> {
+    #[inline]
+    fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
+        self.0.score(row, label)
+    }
+}
+
+impl<S: Score> Paths for ByDefinition<'_, S> {}
+
+/// Something to be asked of a score, whichever it is.
+pub(crate) trait Question {
+    type Answer;
+    fn put<P: Paths>(self, score: &P) -> Self::Answer;
+}
+
+/// Puts the question to the score by its fastest paths.
+#[inline]
+pub(crate) fn ask<S: Score, Q: Question>(score: &S, question: Q) -> Q::Answer {
+    match score.known(Seal(())) {
+        Some(spec) => spec.ask(question),
+        None => question.put(&ByDefinition(score)),
+    }
+}
+
+/// Which of this crate's scores it is.
+pub(crate) fn known<S: Score>(score: &S) -> Option<ScoreSpec> {
+    score.known(Seal(()))
+}

@@ -1,0 +1,139 @@
+//! `SortedScores`: calibration scores in order, from which thresholds and p-values are read.
+//!
+//! The threshold at α is the r-th smallest, `r = ⌈(n + 1)(1 − α)⌉`; a p-value is `(#{i : s_i ≥ s} + 1)/(n + 1)`, and a
+//! label is in the set at α exactly when its p-value exceeds α, a comparison of integers.
+
+use crate::level::{Level, conformal_rank};
+use crate::{Alpha, Error, Result};
+
+/// Calibration scores in ascending order.
+///
+/// ```
+/// use conformax::{Alpha, SortedScores};
+/// let scores = SortedScores::new(vec![0.5, 0.1, 0.9, 0.3])?;
+/// assert_eq!(scores.as_slice(), [0.1, 0.3, 0.5, 0.9]);
+/// assert_eq!(scores.threshold(Alpha::new(0.4)?), 0.5);
+/// assert_eq!(scores.p_value(0.5).value(), 0.6);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SortedScores(Vec<f64>);
+
+impl SortedScores {
+    /// Sorts the scores of the calibration rows. An error where there is none, or one is no number.
+    pub fn new(scores: Vec<f64>) -> Result<Self> {
+        if scores.is_empty() {
+            return Err(Error::NoCalibrationRows);
+        }
+        Self::of_any(scores)
+    }
+
+    /// The same, where there may be none: of a group without rows.
+    pub(crate) fn of_any(mut scores: Vec<f64>) -> Result<Self> {
+        if let Some(row) = scores.iter().position(|score| score.is_nan()) {
+            return Err(Error::ScoreIsNan { row: row as u64 });
+        }
+        // −0 would sort below 0 while being equal to it.
+        scores.iter_mut().for_each(|score| *score += 0.0);
+        scores.sort_unstable_by(f64::total_cmp);
+        Ok(Self(scores))
+    }
+
+    /// Number of calibration rows.
+    pub fn n(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// The scores, ascending.
+    pub fn as_slice(&self) -> &[f64] {
+        &self.0
+    }
+
+    /// What these rows promise at a level.
+    pub fn level(&self, alpha: Alpha) -> Level {
+        Level::new(self.n(), alpha)
+    }
+
+    /// The threshold at a level: the score of the conformal rank, or +∞ where there are too few rows.
+    pub fn threshold(&self, alpha: Alpha) -> f64 {
+        conformal_rank(self.n(), alpha).map_or(f64::INFINITY, |rank| self.0[rank as usize - 1])
+    }
+
+    /// The threshold by which tuning judges a candidate: as [`threshold`](Self::threshold), but never beyond the
+    /// largest score, since a candidate must not win or lose by too few rows.
+    ///
+    /// Public for whoever judges candidates on scores shared between many splits; everybody else uses `Tuner`.
+    pub fn judging_threshold(&self, alpha: Alpha) -> f64 {
+        let rank = conformal_rank(self.n(), alpha).unwrap_or(self.n());
+        match rank {
+            0 => f64::INFINITY,
+            rank => self.0[rank as usize - 1],
+        }
+    }
+
+    /// How many scores equal this one.
+    pub fn ties(&self, score: f64) -> u64 {
+        let below = self.0.partition_point(|other| *other < score);
+        let not_above = self.0.partition_point(|other| *other <= score);
+        (not_above - below) as u64
+    }
+
+    /// The largest score below +∞.
+    pub(crate) fn largest_finite(&self) -> Option<f64> {
+        let finite = self.0.partition_point(|score| *score < f64::INFINITY);
+        finite.checked_sub(1).map(|last| self.0[last])
+    }
+
+    /// The p-value of a score; one that is no number has the p-value of an impossible label.
+    pub fn p_value(&self, score: f64) -> PValue {
+        if score.is_nan() {
+            return PValue::impossible(self.n());
+        }
+        let below = self.0.partition_point(|calibration| *calibration < score);
+        PValue { count: self.n() - below as u64 + 1, of: self.n() + 1 }
+    }
+
+    /// `(#{s_i > s} + v·(#{s_i = s} + 1))/(n + 1)`: exactly uniform for a fresh row if `v` is.
+    pub fn smoothed_p_value(&self, score: f64, v: f64) -> f64 {
+        let not_above = self.0.partition_point(|calibration| *calibration <= score);
+        let (ties, above) = (self.ties(score), self.0.len() - not_above);
+        (above as f64 + v * (ties as f64 + 1.0)) / (self.n() as f64 + 1.0)
+    }
+}
+
+/// A share of the calibration rows and the row itself, kept as integers: the smallest α at which the label leaves the
+/// set.
+///
+/// ```
+/// use conformax::{Alpha, PValue};
+/// let p = PValue { count: 5, of: 50 };
+/// assert_eq!(p.value(), 0.1);
+/// assert!(!p.in_set(Alpha::new(0.1)?)); // p > α fails at equality
+/// assert!(p.in_set(Alpha::new(0.09999)?));
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PValue {
+    /// Calibration scores at least as large, and one for the row itself; 0 for a label that can be in no set.
+    pub count: u64,
+    /// Calibration rows, and one for the row itself.
+    pub of: u64,
+}
+
+impl PValue {
+    /// Of a label that is in no set, whatever the level.
+    pub(crate) fn impossible(n: u64) -> Self {
+        Self { count: 0, of: n + 1 }
+    }
+
+    /// The nearest `f64`.
+    pub fn value(self) -> f64 {
+        self.count as f64 / self.of as f64
+    }
+
+    /// Whether `p > α`, exactly: whether the label is in the set at level α.
+    pub fn in_set(self, alpha: Alpha) -> bool {
+        // For integers, count > of·α is count > ⌊of·α⌋.
+        u128::from(self.count) > alpha.floor_of(u128::from(self.of))
+    }
+}

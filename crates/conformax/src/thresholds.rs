@@ -1,0 +1,77 @@
+//! `Thresholds`: which threshold applies to a label in a row.
+//!
+//! A rule answers two questions: the threshold of a label in a row, and the largest of the row. What can answer those
+//! gets every path and every output: labels are found up to the largest, and those beyond their own are left out.
+
+use crate::{CoverageLaw, Level, Logit, Logits, Result, Row};
+
+/// Largest scores that are in a set: one for all, or by label or group. +∞ takes every label.
+///
+/// ```
+/// use conformax::{EntmaxScore, Logits, Predictor, Thresholds};
+/// let by_label = Predictor::new(EntmaxScore::default(), Thresholds::PerLabel(vec![0.0, 2.0, 1.0]));
+/// let sets = by_label.predict(Logits::new(&[3.0_f32, 2.0, 1.5], 3)?)?;
+/// assert_eq!(sets.get(0), Some(&[0, 1][..])); // label 2 is 1.5 behind, within the threshold of 1 alone
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Thresholds {
+    /// One number.
+    One(f64),
+    /// One per label.
+    PerLabel(Vec<f64>),
+    /// One per group of rows.
+    PerGroup(Vec<f64>),
+}
+
+impl Thresholds {
+    /// Whether every set is full, whatever the row.
+    pub fn are_infinite(&self) -> bool {
+        self.as_slice().iter().all(|threshold| *threshold == f64::INFINITY)
+    }
+
+    /// The numbers: one, or one per label or group.
+    pub fn as_slice(&self) -> &[f64] {
+        match self {
+            Self::One(threshold) => std::slice::from_ref(threshold),
+            Self::PerLabel(thresholds) | Self::PerGroup(thresholds) => thresholds,
+        }
+    }
+
+    /// The law of coverage at a level with these thresholds: sets that are full cover every row, whether they are so for
+    /// want of rows or because true labels were impossible.
+    pub fn law(&self, level: Level) -> CoverageLaw {
+        if self.are_infinite() { CoverageLaw::certain(level.n()) } else { level.law() }
+    }
+
+    /// The error of rows that these thresholds do not fit.
+    pub(crate) fn expect<T: Logit>(&self, logits: Logits<'_, T>) -> Result<()> {
+        match self {
+            Self::One(_) => Ok(()),
+            Self::PerLabel(thresholds) if thresholds.len() != logits.classes() => {
+                Err(crate::Error::ClassCount { wanted: thresholds.len(), got: logits.classes() })
+            }
+            Self::PerLabel(_) => Ok(()),
+            Self::PerGroup(thresholds) => logits.groups_below(thresholds.len()).map(|_| ()),
+        }
+    }
+
+    /// What applies in a row, which [`expect`](Self::expect) has seen.
+    #[inline]
+    pub(crate) fn of_row<T: Logit>(&self, row: Row<'_, T>) -> RowThresholds<'_> {
+        match self {
+            Self::One(threshold) => RowThresholds::One(*threshold),
+            Self::PerLabel(thresholds) => RowThresholds::PerLabel(thresholds),
+            Self::PerGroup(thresholds) => {
+                RowThresholds::One(thresholds[row.group().unwrap_or_default() as usize])
+            }
+        }
+    }
+}
+
+/// The thresholds of one row.
+#[derive(Clone, Copy)]
+pub(crate) enum RowThresholds<'a> {
+    One(f64),
+    PerLabel(&'a [f64]),
+}

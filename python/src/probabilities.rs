@@ -1,0 +1,45 @@
+//! Probabilities of the labels of a set, and logits from the probabilities of others.
+
+use conformax::{Row, Score as _};
+use numpy::{PyArray1, PyReadonlyArray1};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+use crate::error::value_error;
+use crate::score::Score;
+
+/// The probabilities of the labels of packed sets, from the logits of these labels alone: they are best first, so that
+/// the top of the row is among them, and what lies outside a set has no part in its probabilities.
+#[pyfunction]
+pub fn set_probabilities<'py>(
+    py: Python<'py>,
+    score: &Score,
+    threshold: f64,
+    offsets: PyReadonlyArray1<'py, i64>,
+    logits: PyReadonlyArray1<'py, f64>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let (spec, logits) = (score.spec, logits.as_array().to_vec());
+    let offsets: Vec<usize> = offsets.as_array().iter().map(|place| *place as usize).collect();
+    let found = py.detach(|| {
+        let (mut out, mut places) = (Vec::with_capacity(logits.len()), Vec::new());
+        for (row, ends) in offsets.windows(2).enumerate() {
+            let Some(set) = logits.get(ends[0]..ends[1]) else {
+                return Err(PyValueError::new_err("offsets must rise from 0 to the number of labels"));
+            };
+            places.clear();
+            places.extend(0..set.len() as u32);
+            if !set.is_empty() {
+                let row = Row::new(set).map_err(|error| value_error(error.offset_rows(row as u64)))?;
+                spec.probabilities_into(row, &places, threshold, &mut out);
+            }
+        }
+        Ok(out)
+    })?;
+    Ok(PyArray1::from_vec(py, found))
+}
+
+/// Natural logarithms with the same bits on every system.
+#[pyfunction]
+pub fn logarithms<'py>(py: Python<'py>, numbers: PyReadonlyArray1<'py, f64>) -> Bound<'py, PyArray1<f64>> {
+    PyArray1::from_vec(py, numbers.as_array().iter().map(|number| conformax::ln(*number)).collect())
+}
