@@ -192,6 +192,8 @@ def tables():
     yield "null-fixed", pa.table({"logits": fixed, "label": label})
     yield "integers", pa.table({"logits": pa.array([[1, 2]]), "label": label[:1]})
     yield "flat", pa.table({"logits": pa.array([1.0, 2.0])})
+    wide = {"id": pa.array([17, 4, 90]), "cat": pa.array([-0.5, -0.25, -1.0], pa.float32())}
+    yield "wide", pa.table({**wide, "dog": pa.array([-1.5, -1.5, -0.25]), "label": pa.array(["cat", "dog", "cat"])})
     yield "no-rows", table(ROWS, pa.float32()).slice(0, 0)
 
 
@@ -251,6 +253,11 @@ def csv_and_json():
         "labels-alone": "label\n1\n",
         "no-label": "cat,dog,label\n1,2,\n",
         "unknown": "cat,dog,label\n1,2,cow\n",
+        "row-numbers": "n,cat,dog,label\n1,0.5,1.5,dog\n2,0.25,1,cat\n3,1,0.5,dog\n",
+        "index": ",cat,dog\n0,0.5,1.5\n1,0.25,1\n",
+        "semicolons": "cat;dog;note;label\n0.5;1.5;a;true\n0,25;1;b;False\n",
+        "tabs": "cat\tdog\tlabel\n1\t2\t1.0\n",
+        "both-labels": "cat,dog,label,labels\n1,2,0,1\n",
     }.items():
         seed("csv", name, text)
     seed("csv", "latin", b"cat,dog,label\n1,2,\xff\n")
@@ -278,6 +285,10 @@ def csv_and_json():
         "no-classes": '{"logits":[]}\n',
         "large": '{"logits":[1e400,2]}\n',
         "outside": '{"logits":[1,2],"label":-1}\n',
+        "key-twice": '{"logits":[1,2],"label":0,"label":1}\n',
+        "names-wrong": '{"logits":[1,2],"class_names":[1,2]}\n',
+        "label-list": '{"logits":[1,2],"label":[1]}\n{"logits":[1,2],"label":true}\n',
+        "mark": '\ufeff{"logits":[1,2],"label":"1.0"}\n',
     }.items():
         seed("jsonl", name, text)
     seed("jsonl", "latin", b'{"logits":[1,2],"label":"\xff"}\n')

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use conformax::{DataFingerprint, EntmaxScore, Logit, Logits, Predictor, Thresholds};
-use conformax_io::{Block, ClassNames, Data, Input, LabelUse, Source, SourceOptions, Values};
+use conformax_io::{Block, ClassNames, Data, Input, LabelUse, LabelsAre, Source, SourceOptions, Values};
 
 /// The largest input that fits into a pipe before anybody reads from it.
 const PIPE: usize = 1 << 16;
@@ -20,7 +20,7 @@ pub fn read(extension: &str, bytes: &[u8]) {
     let small = read_all(&files, &SourceOptions { block_bytes: 64, ..SourceOptions::default() });
     let whole = read_all(&files, &SourceOptions::default());
     assert_eq!(small, whole, "the size of the blocks makes a difference");
-    for options in [everything(), logarithms()] {
+    for options in [everything(), logarithms(), roles()] {
         let _ = read_all(&files, &options);
     }
     read_shards(folder.path(), &path, whole.as_ref());
@@ -80,6 +80,17 @@ fn logarithms() -> SourceOptions {
         input: Input::LogProbabilities,
         labels: LabelUse::Ignored,
         names: ClassNames::new(vec!["cat".to_owned(), "dog".to_owned()]).ok(),
+        ..SourceOptions::default()
+    }
+}
+
+/// Columns that are what they are said to be, and labels that are names.
+fn roles() -> SourceOptions {
+    SourceOptions {
+        classes: Some(vec!["dog".to_owned(), "cat".to_owned()]),
+        drop: vec!["note".to_owned()],
+        keep_others: true,
+        labels_are: Some(LabelsAre::Names),
         ..SourceOptions::default()
     }
 }

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
+use conformax_io::printable;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::exit_code::ExitCode;
@@ -54,7 +55,7 @@ impl<'a> Console<'a> {
     /// Something that went as asked and is nice to know.
     pub(crate) fn note(&mut self, message: impl Display) -> Result<(), Failure> {
         if !self.quiet {
-            writeln!(self.err, "{message}")?;
+            writeln!(self.err, "{}", plain(&message))?;
         }
         Ok(())
     }
@@ -120,7 +121,7 @@ impl<'a> Console<'a> {
                 let _ = self.line(Tone::Error, "error", &error);
                 let mut cause = error.source();
                 while let Some(error) = cause {
-                    let _ = writeln!(self.err, "  because {error}");
+                    let _ = writeln!(self.err, "  because {}", plain(&error));
                     cause = error.source();
                 }
                 if let Some(hint) = crate::failure::hint(&**error) {
@@ -146,12 +147,19 @@ impl<'a> Console<'a> {
     }
 
     fn line(&mut self, tone: Tone, word: &str, message: &dyn Display) -> std::io::Result<()> {
+        let message = plain(message);
         if self.colour {
             writeln!(self.err, "{}{word}:\x1b[0m {message}", tone.escape())
         } else {
             writeln!(self.err, "{word}: {message}")
         }
     }
+}
+
+/// A message as a terminal may show it: names from files may hold anything. Lines stay lines.
+fn plain(message: &dyn Display) -> String {
+    let text = message.to_string();
+    text.split('\n').map(|line| printable(line).to_string()).collect::<Vec<_>>().join("\n")
 }
 
 /// Whole rows a second.

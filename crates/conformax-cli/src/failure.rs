@@ -43,8 +43,9 @@ struct RowFault {
 }
 
 /// `-` is how standard input is typed, not how it is called.
-fn shown_path(path: &Path) -> std::path::Display<'_> {
-    if path.as_os_str() == "-" { Path::new("standard input").display() } else { path.display() }
+fn shown_path(path: &Path) -> impl std::fmt::Display {
+    let name = if path.as_os_str() == "-" { "standard input".into() } else { path.to_string_lossy() };
+    conformax_io::printable(&name).to_string()
 }
 
 impl From<std::io::Error> for Failure {
@@ -93,7 +94,7 @@ impl From<serde_json::Error> for Failure {
 
 /// What to do next, where the message alone does not say.
 pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
-    use conformax_io::Problem;
+    use conformax_io::{Problem, Purpose};
     let core = error.downcast_ref::<RowFault>().map(|fault| &fault.error);
     if let Some(error) = core.or_else(|| error.downcast_ref::<conformax::Error>()) {
         return hint_of_core(error);
@@ -102,6 +103,25 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Problem::Io(error) => hint_of_system(error.kind()),
         Problem::Changed => Some("run again when nothing else writes to it"),
         Problem::Damaged { .. } | Problem::Truncated { .. } => Some("write or copy the file again"),
+        Problem::Exists => Some("give another name, or --force to replace it"),
+        Problem::NoFolder => Some("make the folder first, or write elsewhere"),
+        Problem::NotToPipe(_) => Some("name a file"),
+        Problem::Compressed(_) => Some("unpack the file first, or write it with another compression"),
+        Problem::LabelsFormat(_) => Some("give a table of logits and labels as DATA, without --labels"),
+        Problem::NoLabels => Some("name them with --label-column NAME, or --logits FILE --labels FILE"),
+        Problem::TwoLabelColumns => Some("name the right one with --label-column"),
+        Problem::Missing { purpose: Purpose::Logits, .. } => Some("name the right one with --logits-column"),
+        Problem::Missing { purpose: Purpose::Labels, .. } => Some("name the right one with --label-column"),
+        Problem::RowNumbers | Problem::UnnamedColumn(_) | Problem::UnknownClass(_) => Some(COLUMNS),
+        Problem::NoLogitsColumn(_) => Some("leave out --logits-column; --classes lists columns of classes"),
+        Problem::NoClassColumns => Some("leave out --classes; --logits-column names the column of logits"),
+        Problem::NotANumber(_) if error.downcast_ref::<conformax_io::Error>().is_some_and(in_column) => {
+            Some(COLUMNS)
+        }
+        Problem::ColumnTwice(_) => Some("give the columns names of their own, or leave them out with --drop"),
+        Problem::NamesWanted(_) => Some("give them with --names FILE"),
+        Problem::IndexOrName(_) => Some("say so with --labels-are indices or --labels-are names"),
+        Problem::LogitsAlone | Problem::TextInSafetensors(_) => Some("name the output .npz or .parquet"),
         Problem::NoRows => Some("every data file needs at least one row"),
         Problem::Probability(_) => Some("leave out `--input probabilities` if these are logits"),
         Problem::LogProbability(_) => Some("leave out `--input log-probabilities` if these are logits"),
@@ -118,10 +138,18 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     }
 }
 
+/// How a column is said not to be a class.
+const COLUMNS: &str =
+    "leave the column out with --drop, carry it over with --keep, or list the classes with --classes";
+
+fn in_column(error: &conformax_io::Error) -> bool {
+    matches!(error.place().column, Some(conformax_io::Column::Named(_)))
+}
+
 fn hint_of_system(kind: std::io::ErrorKind) -> Option<&'static str> {
     use std::io::ErrorKind;
     match kind {
-        ErrorKind::NotFound => Some("check the name; outputs go to folders that exist"),
+        ErrorKind::NotFound => Some("check the name"),
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => {
             Some("make room or write elsewhere; no half-written file was left")
         }

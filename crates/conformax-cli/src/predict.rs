@@ -55,9 +55,6 @@ pub(crate) struct PredictArgs {
     /// Add the p-values of all labels, in the order of the classes.
     #[arg(long, conflicts_with = "p_values")]
     all_p_values: bool,
-    /// Columns of the data to carry over to the output.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',')]
-    keep: Vec<String>,
     /// Put the top label into a set that would be empty.
     #[arg(long)]
     non_empty: bool,
@@ -108,7 +105,6 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
 }
 
 fn adjust(args: &PredictArgs, options: &mut SourceOptions) {
-    options.keep.clone_from(&args.keep);
     if args.p_values || args.all_p_values {
         options.block_bytes = BLOCK_BYTES_WITH_P_VALUES;
     }

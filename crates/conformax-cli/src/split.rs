@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use conformax::{split, split_stratified};
-use conformax_io::{ArrayShape, Block, LabelUse, NpzWriter, Output, Source};
+use conformax_io::{
+    Block, DataColumns, DataWriter, Format, LabelUse, Output, Source, SourceOptions, printable,
+};
 use serde::Serialize;
 
 use crate::args::{DataArgs, overwrite};
@@ -17,11 +19,15 @@ use crate::table::{Align, table, text};
 
 /// Divide rows at random into files, one per fraction.
 ///
-/// The same seed gives the same split everywhere.
-#[derive(Args, Debug)]
+/// The same seed gives the same split everywhere. Parts are written in the format of their names, any that is read,
+/// with the labels and every other column that has one value per row.
+#[derive(Args, Clone, Debug)]
+// Names after those of the outputs are taken for data, so data may be missing where clap looks for it.
+#[command(mut_arg("data", |data| data.required_unless_present_any(["logits", "output"])))]
 #[command(after_help = "\
 Examples:
   conformax split data.npz --fractions 0.4,0.6 -o cal.npz test.npz
+  conformax split data.csv --keep id -o cal.csv test.parquet
   conformax split --logits z.npy --labels y.npy --stratify --seed 7 -o cal.npz test.npz")]
 pub(crate) struct SplitArgs {
     #[command(flatten)]
@@ -35,7 +41,7 @@ pub(crate) struct SplitArgs {
     /// Seed of the split.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Files to write, one .npz per fraction.
+    /// Files to write, one per fraction (names after those are DATA): .npz, .parquet, .arrow, .csv, .tsv, .jsonl, .safetensors or .npy.
     #[arg(long, short, value_name = "FILE", num_args = 1.., required = true)]
     output: Vec<PathBuf>,
     /// Replace outputs where they exist.
@@ -53,9 +59,11 @@ struct Part<'a> {
 }
 
 pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let args = &args.with_data_in_place();
     check_outputs(args)?;
     let labels = if args.stratify { LabelUse::Required } else { LabelUse::IfPresent };
-    let source = args.data.open(labels)?;
+    let options = SourceOptions { keep_others: true, ..args.data.options(labels, args.data.read_names()?) };
+    let source = Source::open(&args.data.data(), &options)?;
     let (source, parts) = divide(args, source, console)?;
     let mut writers = open_writers(args, &source, &parts)?;
     for_each_block(source, "splitting", console, |block, _| {
@@ -64,7 +72,7 @@ pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Fai
         }
         Ok(())
     })?;
-    writers.into_iter().try_for_each(NpzWriter::finish)?;
+    writers.into_iter().try_for_each(DataWriter::finish)?;
     let parts: Vec<Part<'_>> =
         args.output.iter().zip(&parts).map(|(output, part)| Part { output, rows: part.len() }).collect();
     if args.json {
@@ -72,21 +80,40 @@ pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Fai
     }
     let mut table = table(&[("file", Align::Left), ("rows", Align::Right)]);
     for part in parts {
-        table.add_row([part.output.display().to_string(), count(part.rows as u64)]);
+        let output = printable(&part.output.to_string_lossy()).to_string();
+        table.add_row([output, count(part.rows as u64)]);
     }
     Ok(console.out().write_all(text(&table).as_bytes())?)
 }
 
+impl SplitArgs {
+    /// `-o` takes every name that follows it; those beyond one per fraction are the data, where no other is named.
+    fn with_data_in_place(&self) -> Self {
+        let mut args = self.clone();
+        if args.data.data.is_empty() && args.data.logits.is_none() {
+            let outputs = args.output.len().min(args.fractions.len());
+            args.data.data = args.output.split_off(outputs);
+        }
+        args
+    }
+}
+
 fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
+    if args.data.data.is_empty() && args.data.logits.is_none() {
+        return Err(Failure::error("no data is named; give DATA, or --logits FILE"));
+    }
     if args.output.len() != args.fractions.len() {
         return Err(Failure::error(format!(
-            "there are {} fractions but {} outputs; name one .npz file per fraction",
+            "there are {} fractions but {} outputs; name one file per fraction",
             args.fractions.len(),
             args.output.len()
         )));
     }
-    if let Some(other) = args.output.iter().find(|path| path.extension().is_none_or(|end| end != "npz")) {
-        return Err(Failure::of_file(other, "parts are written as .npz; give the output such a name"));
+    if let Some(other) = args.output.iter().find(|path| Format::of_name(path).is_none()) {
+        return Err(Failure::error(format!(
+            "{}: its name says no format; end it in .npz, .parquet, .csv or another",
+            printable(&other.to_string_lossy())
+        )));
     }
     let twice = (1..args.output.len()).find(|place| args.output[..*place].contains(&args.output[*place]));
     if let Some(place) = twice {
@@ -119,11 +146,10 @@ fn divide(
     Ok((source, split_stratified(&labels, &args.fractions, args.seed)?))
 }
 
-fn open_writers(args: &SplitArgs, source: &Source, parts: &[Vec<usize>]) -> Result<Vec<NpzWriter>, Failure> {
+fn open_writers(args: &SplitArgs, source: &Source, parts: &[Vec<usize>]) -> Result<Vec<DataWriter>, Failure> {
     let open = |(path, part): (&PathBuf, &Vec<usize>)| {
-        let (rows, classes) = (part.len() as u64, source.classes());
-        let shape = ArrayShape { rows, classes, dtype: source.dtype() };
-        Ok(NpzWriter::create(path, overwrite(args.force), shape, source.names().cloned())?)
+        let columns = DataColumns::of(source, part.len() as u64);
+        Ok(DataWriter::create(path, overwrite(args.force), &columns)?)
     };
     args.output.iter().zip(parts).map(open).collect()
 }

@@ -4,18 +4,18 @@
 
 use std::time::Instant;
 
-use conformax_io::{Block, Data, DataFingerprint, Source, SourceOptions, row_fingerprints};
+use conformax::DataFingerprint;
+use conformax_io::{Block, Data, Source, SourceOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let paths = std::env::args_os().skip(1).map(Into::into).collect();
     let start = Instant::now();
     let mut source = Source::open(&Data::Files(paths), &SourceOptions::default())?;
-    let (mut block, mut rows, mut hashes) = (Block::default(), 0, Vec::new());
+    let (mut block, mut rows) = (Block::default(), 0);
     let mut fingerprint = DataFingerprint::default();
     while source.read(&mut block)? {
         rows += block.rows();
-        row_fingerprints(&block, &mut hashes);
-        fingerprint.extend(&hashes);
+        fingerprint.extend(&block.row_fingerprints());
     }
     let bytes = rows * source.classes() * source.dtype().size();
     let seconds = start.elapsed().as_secs_f64();

@@ -12,3 +12,4 @@ pub(crate) mod npy_header;
 pub(crate) mod npz;
 #[cfg(feature = "safetensors")]
 pub(crate) mod safetensors;
+pub(crate) mod widened;

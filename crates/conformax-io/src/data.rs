@@ -5,4 +5,7 @@ pub(crate) mod cells;
 pub(crate) mod class_names;
 pub(crate) mod format;
 pub(crate) mod input;
+#[cfg(any(feature = "jsonl", feature = "safetensors"))]
+pub(crate) mod json_pairs;
+pub(crate) mod utf8;
 pub(crate) mod values;

@@ -2,6 +2,8 @@
 //!
 //! A message reads `cal.npy: row 17, class 3: …`: file, row and column first, because that is what the person at the
 //! keyboard has to open. Rows and classes count from 0, as they do in the arrays and in the `row` column of the output.
+//! Messages speak of files, not of the program that reads them: a [`Problem`] carries what is missing, and the program
+//! adds which of its options supplies it. Control characters in names of files, columns and classes are escaped.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -47,6 +49,12 @@ impl Error {
         self
     }
 
+    /// What happened, wherever it did.
+    #[must_use]
+    pub fn into_problem(self) -> Problem {
+        self.0.problem
+    }
+
     /// Where it happened.
     pub fn place(&self) -> &Place {
         &self.0.place
@@ -60,7 +68,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.place, self.0.problem)
+        printable(&format!("{}: {}", self.0.place, self.0.problem)).fmt(f)
     }
 }
 
@@ -105,6 +113,33 @@ pub enum Column {
     Named(String),
 }
 
+/// What a column or an array is wanted for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    /// It holds the logits.
+    Logits,
+    /// It holds the logits of one class.
+    Class,
+    /// It holds the labels.
+    Labels,
+    /// It is carried over to the output.
+    Keep,
+    /// It is left alone.
+    Drop,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Logits => "the logits",
+            Self::Class => "a class",
+            Self::Labels => "the labels",
+            Self::Keep => "a column to keep",
+            Self::Drop => "a column to drop",
+        })
+    }
+}
+
 /// What was wanted and what came.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -113,13 +148,28 @@ pub enum Problem {
     #[error("{0}")]
     Io(#[from] std::io::Error),
     /// The output is there already and may not be replaced.
-    #[error("exists already; give another name, or --force to replace it")]
+    #[error("exists already")]
     Exists,
+    /// The folder an output is to appear in is not there.
+    #[error("cannot be written: its folder does not exist")]
+    NoFolder,
+    /// A format whose writer goes back to its beginning, and an output where nobody can.
+    #[error("{0} cannot be written to a pipe or a device")]
+    NotToPipe(crate::Format),
+    /// A shard that is a link to nothing.
+    #[error("is a link to a file that does not exist")]
+    DanglingLink,
     /// Neither the name nor the first bytes say what the file is.
-    #[error("unknown format; known are .npy, .npz, .parquet, .arrow, .csv, .safetensors and .jsonl")]
+    #[error("unknown format; known are .npy, .npz, .parquet, .arrow, .csv, .tsv, .safetensors and .jsonl")]
     UnknownFormat,
+    /// The file, or a part of it, is compressed in a way that is not read.
+    #[error("is compressed with {0}, which is not read")]
+    Compressed(String),
+    /// Labels of their own in a file that is not an array.
+    #[error("labels beside logits are read from .npy files, and this is {0}")]
+    LabelsFormat(crate::Format),
     /// The format is known but was left out of this build.
-    #[error("this build leaves out the feature `{0}` that reads such files")]
+    #[error("this build leaves out the feature `{0}` that reads and writes such files")]
     FeatureOff(&'static str),
     /// A format sets are not written in, or that was left out of this build.
     #[error("sets are written as .parquet, .arrow, .jsonl or .csv, not as {0}")]
@@ -127,6 +177,18 @@ pub enum Problem {
     /// A kept column named like one of the output's own.
     #[error("the column `{0}` cannot be kept: the sets have a column of that name")]
     ColumnTaken(String),
+    /// A column to be written beside logits and labels that has one of their names.
+    #[error("the column `{0}` cannot be kept: the output has a column of that name")]
+    DataColumnTaken(String),
+    /// A class whose name cannot head a column.
+    #[error("the class `{0}` cannot be a column: its name is taken, or begins or ends with a space")]
+    NotAColumn(String),
+    /// Text among tensors.
+    #[error("the column `{0}` is text, which safetensors cannot hold")]
+    TextInSafetensors(String),
+    /// Labels or columns that would be lost.
+    #[error("an .npy file holds logits alone, and there are labels or columns beside them")]
+    LogitsAlone,
     /// A format that needs random access came through a pipe.
     #[error("{0} cannot be read from a pipe; save it to a file and name the file")]
     NotFromPipe(&'static str),
@@ -175,14 +237,42 @@ pub enum Problem {
     /// A column or array that should be there is not.
     #[error("no column `{wanted}`; there are {found}")]
     Missing {
+        /// What it is wanted for.
+        purpose: Purpose,
         /// Its name.
         wanted: String,
         /// Those that are there.
         found: String,
     },
     /// Labels were required and none came.
-    #[error("has no labels; name them with --labels FILE or --label-column NAME")]
+    #[error("has no labels")]
     NoLabels,
+    /// Two columns that the labels may be in.
+    #[error("has a column `labels` and a column `label`; which of them holds the labels must be said")]
+    TwoLabelColumns,
+    /// A name that should stand for one column.
+    #[error("the column `{0}` occurs twice")]
+    ColumnTwice(String),
+    /// A column of a table of one column per class that has no name, counted from 0.
+    #[error("column {0} has no name; whether it is a class must be said")]
+    UnnamedColumn(usize),
+    /// A column that looks like identifiers, among those that would be classes.
+    #[error("holds whole numbers that identify or number rows; whether it is a class must be said")]
+    RowNumbers,
+    /// Two things asked of one column that exclude each other.
+    #[error("the column `{column}` cannot be both {} and {}", purposes[0], purposes[1])]
+    TwoPurposes {
+        /// Its name.
+        column: String,
+        /// What was asked of it.
+        purposes: [Purpose; 2],
+    },
+    /// A column of logits was named, but the table has a column for each class.
+    #[error("has one column per class, so the logits are not in a column `{0}`")]
+    NoLogitsColumn(String),
+    /// Columns of classes were named, but the logits are in one column or array.
+    #[error("has its logits in one column, so the classes are no columns")]
+    NoClassColumns,
     /// Nothing to read.
     #[error("holds no rows")]
     NoRows,
@@ -206,6 +296,9 @@ pub enum Problem {
     /// Text where a number should be.
     #[error("`{0}` is not a number")]
     NotANumber(String),
+    /// A number written with a comma.
+    #[error("`{0}` is not a number; decimals are written with a point")]
+    DecimalComma(String),
     /// An empty cell where a value should be.
     #[error("has no value")]
     Null,
@@ -242,8 +335,19 @@ pub enum Problem {
     #[error("label `{0}` is not among the class names")]
     UnknownLabel(String),
     /// A name, and no names to look it up in.
-    #[error("label `{0}` is a name, but the names of the classes are not known; give them with --names FILE")]
+    #[error("label `{0}` is a name, but the names of the classes are not known")]
     NamesWanted(String),
+    /// An integer that could be an index, while there are classes whose names are integers.
+    #[error(
+        "label `{0}` may be an index or a name, since classes have integers for names; which must be said"
+    )]
+    IndexOrName(String),
+    /// A name where indices were promised.
+    #[error("label `{0}` is not an index")]
+    NotAnIndex(String),
+    /// A number with a fraction.
+    #[error("label {0} is not a whole number")]
+    FractionalLabel(f64),
     /// Logits and labels of different length.
     #[error("{labels} labels for {logits} rows of logits")]
     RowsDiffer {
@@ -283,12 +387,24 @@ pub enum Problem {
         /// The name found.
         found: String,
     },
+    /// A column or class that the expected names do not include.
+    #[error("`{0}` is not among the expected classes")]
+    UnknownClass(String),
+    /// Names of classes that are not a list of text.
+    #[error("`class_names` must be a JSON array of text, got {0}")]
+    ClassNames(String),
     /// One name for two classes.
     #[error("the class name `{0}` occurs twice")]
     NameTwice(String),
     /// Text that is not UTF-8.
     #[error("is not UTF-8 text")]
     NotUtf8,
+    /// Text in UTF-16.
+    #[error("is UTF-16 text, not UTF-8")]
+    Utf16,
+    /// A row that no memory should be set aside for.
+    #[error("a row is longer than {0} bytes")]
+    RowTooLong(usize),
     /// A record batch that does not fit into memory.
     #[error("a record batch needs {0} bytes of memory; write the file in smaller batches")]
     BatchTooLarge(u64),
@@ -300,12 +416,34 @@ pub enum Problem {
     Part(String),
 }
 
-/// The error for a name that is not among those present.
-pub(crate) fn missing<'a>(path: &Path, wanted: &str, found: impl Iterator<Item = &'a str>) -> Error {
+/// The problem of a name that is not among those present.
+pub(crate) fn missing<'a>(purpose: Purpose, wanted: &str, found: impl Iterator<Item = &'a str>) -> Problem {
     let mut found: Vec<_> = found.map(|name| format!("`{name}`")).collect();
     found.sort();
     let found = if found.is_empty() { "none".to_owned() } else { found.join(", ") };
-    Error::new(path, Problem::Missing { wanted: wanted.to_owned(), found })
+    Problem::Missing { purpose, wanted: wanted.to_owned(), found }
+}
+
+/// Text from a file as a terminal may show it: a control character could clear the screen, or write a line that looks
+/// like the program's own, so each is written as its escape.
+///
+/// ```
+/// assert_eq!(conformax_io::printable("cat\x1b[2J").to_string(), "cat\\u{1b}[2J");
+/// ```
+pub fn printable(text: &str) -> impl fmt::Display {
+    let mut shown = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character.is_control() || is_direction(character) {
+            true => shown.extend(character.escape_default()),
+            false => shown.push(character),
+        }
+    }
+    shown
+}
+
+/// Characters that turn the direction of what follows, so that it is not read as it is stored.
+fn is_direction(character: char) -> bool {
+    matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Adds the path to an error that came without one.

@@ -57,11 +57,12 @@ pub use data::class_names::ClassNames;
 pub use data::format::Format;
 pub use data::input::Input;
 pub use data::values::{Dtype, Values};
-pub use error::{Column, Error, Place, Problem, Result};
+pub use error::{Column, Error, Place, Problem, Purpose, Result, printable};
 pub use reading::source::Source;
-pub use reading::source_options::{Data, LabelUse, SourceOptions};
+pub use reading::source_options::{Data, LabelUse, LabelsAre, SourceOptions};
 #[cfg(feature = "parquet")]
 pub use tables::guard::hush_caught_panics;
+pub use writing::data::{DataColumns, DataWriter};
 #[cfg(feature = "npy")]
 pub use writing::npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};
 pub use writing::output::{Output, Overwrite};

@@ -2,6 +2,13 @@
 
 #[cfg(feature = "csv")]
 pub(crate) mod csv;
+#[cfg(feature = "csv")]
+pub(crate) mod csv_records;
 #[cfg(feature = "jsonl")]
 pub(crate) mod json_lines;
-pub(crate) mod row_limit;
+#[cfg(feature = "jsonl")]
+pub(crate) mod lines;
+
+/// A longer row is none, so that a file without line ends, or with a quote that is never closed, cannot fill the memory.
+/// A row of 250,000 classes in full decimal takes 6 MB.
+const LONGEST_ROW: usize = 64 << 20;

@@ -97,15 +97,17 @@ fn wrong_types_and_shapes() {
     let bad = |descr, shape: &[usize], size| {
         message("z.npz", npz(npy(descr, false, shape, &vec![0; size]), vec![]))
     };
-    assert_eq!(bad("<i4", &[2, 2], 16), "z.npz: logits must be f16, bf16, f32 or f64, got <i4");
-    assert_eq!(bad("<c8", &[2, 2], 32), "z.npz: logits must be f16, bf16, f32 or f64, got <c8");
+    let numbers = "z.npz: logits must be f16, bf16, f32, f64 or integers, got";
+    assert_eq!(bad("|b1", &[2, 2], 4), format!("{numbers} |b1"));
+    assert_eq!(bad("<c8", &[2, 2], 32), format!("{numbers} <c8"));
     assert_eq!(bad("<f4", &[4], 16), "z.npz: logits must have shape (rows, classes), got (4,)");
     assert_eq!(bad("<f4", &[1, 2, 2], 16), "z.npz: logits must have shape (rows, classes), got (1, 2, 2)");
     let labels = |descr, shape: &[usize], size| {
         message("z.npz", npz(logits(), npy(descr, false, shape, &vec![0; size])))
     };
     assert_eq!(labels("<i4", &[2, 2], 16), "z.npz: labels must have shape (rows,), got (2, 2)");
-    assert_eq!(labels("<f4", &[2], 8), "z.npz: row 0: labels must be integers or names, got floats");
+    let halves = npy("<f4", false, &[2], &f32s(&[1.0, 0.5]));
+    assert_eq!(message("z.npz", npz(logits(), halves)), "z.npz: row 1: label 0.5 is not a whole number");
     assert_eq!(labels("|O", &[2], 8), "z.npz: labels must be integers or names, got |O");
     assert_eq!(labels("<i4", &[3], 12), "z.npz: 3 labels for 2 rows of logits");
 }
@@ -139,10 +141,7 @@ fn labels_outside_the_classes_name_their_row() {
     );
     assert!(message("z.csv", "0,1,label\n1,2,cow\n").contains("row 0: label `cow` is a name, but"));
     assert_eq!(message("z.csv", "0,1,label\n1,2,\n"), "z.csv: row 0: has no value");
-    assert_eq!(
-        message("z.jsonl", "{\"logits\":[1,2]}"),
-        "z.jsonl: has no labels; name them with --labels FILE or --label-column NAME"
-    );
+    assert_eq!(message("z.jsonl", "{\"logits\":[1,2]}"), "z.jsonl: has no labels");
     assert_eq!(
         message("z.jsonl", "{\"logits\":[1,2],\"label\":1}\n{\"logits\":[1,2]}"),
         "z.jsonl: row 1: has no value"
@@ -158,7 +157,7 @@ fn tables_that_are_not_rectangles() {
     assert_eq!(message("z.csv", "a,b,label\n1,x,0\n"), "z.csv: row 0, column `b`: `x` is not a number");
     assert_eq!(message("z.csv", "0,1,label\n1,,0\n"), "z.csv: row 0, class 1: has no value");
     assert!(message("z.csv", "0.5,1.5,2.5\n1,2,3\n").contains("it must name the columns"));
-    assert_eq!(message("z.csv", "a,a,label\n1,2,0\n"), "z.csv: the class name `a` occurs twice");
+    assert_eq!(message("z.csv", "a,a,label\n1,2,0\n"), "z.csv: the column `a` occurs twice");
     assert_eq!(
         message("z.csv", b"a,b,label\n1,2,\xff\xfe\n"),
         "z.csv: row 0, column `label`: is not UTF-8 text"
@@ -181,6 +180,97 @@ fn tables_that_are_not_rectangles() {
         message("z.jsonl", b"{\"logits\":[1,2],\"label\":\"\xff\"}"),
         "z.jsonl: row 0: is not UTF-8 text"
     );
+}
+
+#[test]
+fn compressions_are_named() {
+    let gzip = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0];
+    for name in ["z.csv", "z.jsonl", "z.npy", "z.parquet", "z.csv.gz", "z"] {
+        assert_eq!(message(name, gzip), format!("{name}: is compressed with gzip, which is not read"));
+    }
+    let mut bytes = zip(&[("logits.npy", logits())], false, false);
+    let directory = bytes.windows(4).position(|four| four == b"PK\x01\x02").unwrap();
+    (bytes[8], bytes[directory + 10]) = (12, 12);
+    assert_eq!(
+        message("z.npz", bytes),
+        "z.npz: column `logits`: is compressed with bzip2, which is not read"
+    );
+    let brotli = std::fs::read("../../fuzz/corpus/parquet/brotli").unwrap();
+    assert_eq!(message("z.parquet", brotli), "z.parquet: is compressed with Brotli, which is not read");
+}
+
+#[test]
+fn text_in_other_encodings_is_named() {
+    assert_eq!(message("z.csv", b"\xff\xfea\0,\0"), "z.csv: is UTF-16 text, not UTF-8");
+    assert_eq!(message("z.jsonl", b"\xff\xfe{\0}\0"), "z.jsonl: row 0: is UTF-16 text, not UTF-8");
+}
+
+#[test]
+fn labels_of_another_format_say_which() {
+    let folder = tempfile::tempdir().unwrap();
+    let (logits, labels) = (folder.path().join("z.npy"), folder.path().join("y.csv"));
+    std::fs::write(&logits, self::logits()).unwrap();
+    std::fs::write(&labels, "label\n0\n1\n").unwrap();
+    let error = read_with(&Data::Pair { logits, labels: Some(labels) }, &required()).unwrap_err();
+    assert!(
+        error.to_string().ends_with("y.csv: labels beside logits are read from .npy files, and this is CSV")
+    );
+}
+
+#[test]
+fn names_in_metadata_must_be_names() {
+    let line = "{\"logits\":[1,2],\"label\":0,\"class_names\":[1,2]}";
+    assert_eq!(
+        message("z.jsonl", line),
+        "z.jsonl: row 0: `class_names` must be a JSON array of text, got [1,2]"
+    );
+    let header = br#"{"__metadata__":{"class_names":"cat, dog"},"logits":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}"#;
+    let mut tensors = (header.len() as u64).to_le_bytes().to_vec();
+    tensors.extend(header);
+    tensors.extend([0; 16]);
+    assert_eq!(
+        message("z.safetensors", tensors),
+        "z.safetensors: `class_names` must be a JSON array of text, got cat, dog"
+    );
+}
+
+#[test]
+fn a_key_that_occurs_twice_is_asked_about() {
+    assert_eq!(
+        message("z.jsonl", "{\"logits\":[1,2],\"label\":0,\"logits\":[3,4]}"),
+        "z.jsonl: row 0: the column `logits` occurs twice"
+    );
+    let both = "{\"logits\":[1,2],\"label\":0,\"labels\":1}";
+    assert!(message("z.jsonl", both).contains("has a column `labels` and a column `label`"));
+    let tensor = r#"{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}"#;
+    let header = format!("{{\"logits\":{tensor},\"logits\":{tensor}}}");
+    let mut tensors = (header.len() as u64).to_le_bytes().to_vec();
+    tensors.extend(header.as_bytes());
+    tensors.extend([0; 16]);
+    assert_eq!(message("z.safetensors", tensors), "z.safetensors: the column `logits` occurs twice");
+    let labels = || npy("|u1", false, &[2], &[0, 1]);
+    let arrays = [("logits.npy", logits()), ("labels.npy", labels()), ("label.npy", labels())];
+    assert!(message("z.npz", zip(&arrays, false, false)).contains("which of them holds the labels"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_shard_that_links_to_nothing_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("a.csv"), "cat,dog,label\n1,2,0\n").unwrap();
+    std::os::unix::fs::symlink("/nowhere/b.csv", folder.path().join("b.csv")).unwrap();
+    let error = refusal(folder.path());
+    assert!(error.ends_with("b.csv: is a link to a file that does not exist"), "{error}");
+}
+
+#[test]
+fn control_characters_are_shown_as_escapes() {
+    let name = "a\u{1b}[2J";
+    let error = message("z.csv", format!("cat,dog,label\n1,2,{name}\n"));
+    assert_eq!(error, "z.csv: row 0: label `a\\u{1b}[2J` is not among the class names");
+    let path = Path::new("/nowhere/z\u{1b}[2J\n.npz");
+    let error = read(path).unwrap_err().to_string();
+    assert!(error.starts_with("/nowhere/z\\u{1b}[2J\\n.npz: "), "{error}");
 }
 
 #[test]
@@ -268,6 +358,7 @@ fn given_names_must_fit() {
         read_with(&Data::Files(vec![path.clone()]), &options).unwrap_err().to_string()
     };
     assert!(with(&["a", "b"]).ends_with("has 3 classes, 2 were expected"));
+    assert!(with(&["kläss 1", "kläss 2"]).ends_with("`kläss 0` is not among the expected classes"));
     assert!(with(&["kläss 0", "kläss 1", "x"]).ends_with("class 2 is `kläss 2` here and `x` elsewhere"));
 }
 
@@ -322,7 +413,8 @@ fn faults_found_later_are_located_in_their_shard() {
     assert_eq!(block.first_row, 2);
     let conformax_io::Values::F64(values) = &block.logits else { panic!("CSV is f64") };
     let logits = conformax::Logits::new(values, 2).unwrap();
-    let error = conformax::score_labels(&conformax::ScoreSpec::default(), logits, &[0, 0, 0]).unwrap_err();
+    let rows = logits.labelled(&[0, 0, 0]).unwrap();
+    let error = conformax::score_labels(&conformax::ScoreSpec::default(), rows).unwrap_err();
     let message = source.error_in(&block, error).to_string();
     assert!(message.contains("b.csv: row 1, class 1: logit is NaN"), "{message}");
     let masked = source.error_in(&block, conformax::Error::AllMasked { row: 2 }).to_string();

@@ -5,9 +5,8 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use conformax_io::{
-    Block, Data, DataFingerprint, Dtype, Input, LabelUse, Source, SourceOptions, Values, row_fingerprints,
-};
+use conformax::DataFingerprint;
+use conformax_io::{Block, Data, Dtype, Input, LabelUse, Source, SourceOptions, Values};
 use written::{Sample, Write};
 
 struct Read {
@@ -20,7 +19,7 @@ struct Read {
 
 fn read(data: &Data, options: &SourceOptions) -> conformax_io::Result<Read> {
     let mut source = Source::open(data, options)?;
-    let (mut logits, mut labels, mut rows) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut logits, mut labels) = (Vec::new(), Vec::new());
     let mut fingerprint = DataFingerprint::default();
     let mut block = Block::default();
     let mut next = 0;
@@ -29,8 +28,7 @@ fn read(data: &Data, options: &SourceOptions) -> conformax_io::Result<Read> {
         next += block.rows() as u64;
         logits.extend((0..block.logits.len()).map(|index| block.logits.get(index).unwrap()));
         labels.extend(block.labels.iter().flatten());
-        row_fingerprints(&block, &mut rows);
-        fingerprint.extend(&rows);
+        fingerprint.extend(&block.row_fingerprints());
     }
     if let Some(rows) = source.rows() {
         assert_eq!(rows, next);
@@ -244,4 +242,26 @@ fn an_npy_writer_keeps_every_bit() {
         values.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
     );
     assert_eq!(block.labels, Some(vec![2, 0]));
+}
+
+#[test]
+fn integers_are_logits_in_either_order_and_of_any_width() {
+    use written::{npy, zip};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("z.npz");
+    let labels = || npy("<f8", false, &[2, 1], &[1.0f64, 0.0].map(f64::to_le_bytes).concat());
+    let cases = [
+        npy("|i1", false, &[2, 2], &[3, 0xff, 0, 7]),
+        npy("|u1", true, &[2, 2], &[3, 0, 255, 7]),
+        npy(">i4", false, &[2, 2], &[3i32, -1, 0, 7].map(i32::to_be_bytes).concat()),
+    ];
+    for (logits, second) in cases.into_iter().zip([-1.0, 255.0, -1.0]) {
+        for deflated in [false, true] {
+            let arrays = [("logits.npy", logits.clone()), ("labels.npy", labels())];
+            std::fs::write(&path, zip(&arrays, deflated, false)).unwrap();
+            let got = read(&files(&[&path]), &small_blocks()).unwrap();
+            assert_eq!((got.logits, got.dtype), (vec![3.0, second, 0.0, 7.0], Dtype::F64));
+            assert_eq!(got.labels, [1, 0]);
+        }
+    }
 }

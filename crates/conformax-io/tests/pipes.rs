@@ -83,3 +83,62 @@ fn formats_that_need_places_are_refused() {
         assert!(error.contains("cannot be read from a pipe"), "{error}");
     }
 }
+
+/// Rows are given out when there are no more of them, not when a block is full; a row that has begun is waited for.
+#[cfg(target_os = "linux")]
+#[test]
+fn rows_are_given_out_as_they_come() {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd;
+    let rows = |text: [&str; 4]| text.map(|row| row.as_bytes().to_vec());
+    let lines = rows([
+        "{\"logits\":[1,2]}\n",
+        "{\"logits\":[3,4]}\n",
+        "{\"logits\":[5,6]}\n",
+        "{\"logits\":[7,8]}\n",
+    ]);
+    let table = rows(["cat,dog\n1,2\n", "3,4\n", "5,6\n", "7,8\n"]);
+    for [first, second, third, fourth] in [lines, table] {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let path = Path::new("/proc/self/fd").join(reader.as_raw_fd().to_string());
+        writer.write_all(&[first, second].concat()).unwrap();
+        let mut source = Source::open(&Data::Files(vec![path]), &SourceOptions::default()).unwrap();
+        let mut next = || {
+            let mut block = Block::default();
+            source
+                .read(&mut block)
+                .unwrap()
+                .then(|| block.logits.get(0).unwrap())
+                .map(|first| (first, block.rows()))
+        };
+        assert_eq!(next(), Some((1.0, 2)));
+        let (half, rest) = fourth.split_at(2);
+        writer.write_all(&[&third, half].concat()).unwrap();
+        assert_eq!(next(), Some((5.0, 1)));
+        writer.write_all(rest).unwrap();
+        assert_eq!(next(), Some((7.0, 1)));
+        drop(writer);
+        assert_eq!(next(), None);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn rows_of_an_array_are_given_out_as_they_come() {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd;
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let path = Path::new("/proc/self/fd").join(reader.as_raw_fd().to_string());
+    let whole = npy("<f4", false, &[3, 2], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0].map(f32::to_le_bytes).concat());
+    let (start, rest) = whole.split_at(whole.len() - 8);
+    writer.write_all(start).unwrap();
+    let mut source = Source::open(&Data::Files(vec![path]), &SourceOptions::default()).unwrap();
+    let mut block = Block::default();
+    assert!(source.read(&mut block).unwrap());
+    assert_eq!(block.rows(), 2);
+    writer.write_all(rest).unwrap();
+    drop(writer);
+    assert!(source.read(&mut block).unwrap());
+    assert_eq!((block.rows(), block.logits.get(0)), (1, Some(5.0)));
+    assert!(!source.read(&mut block).unwrap());
+}

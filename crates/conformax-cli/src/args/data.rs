@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use conformax_io::{ClassNames, Data, Input, LabelUse, Source, SourceOptions};
+use conformax_io::{ClassNames, Data, Input, LabelUse, LabelsAre, Source, SourceOptions, printable};
 
 use crate::failure::Failure;
 
@@ -27,6 +27,18 @@ pub(crate) struct DataArgs {
     /// Name of the array or column of labels [default: labels or label].
     #[arg(long, value_name = "NAME", help_heading = "Data options")]
     pub(crate) label_column: Option<String>,
+    /// Columns of the classes, in their order, where each class has one; other columns are then none.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', help_heading = "Data options")]
+    pub(crate) classes: Vec<String>,
+    /// Columns that are no classes and are left alone.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', help_heading = "Data options")]
+    pub(crate) drop: Vec<String>,
+    /// Columns that are no classes and are carried over to the output, where there is one.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', help_heading = "Data options")]
+    pub(crate) keep: Vec<String>,
+    /// What integers among the labels are, where classes have integers for names.
+    #[arg(long, value_name = "KIND", help_heading = "Data options")]
+    pub(crate) labels_are: Option<LabelKind>,
     /// What the numbers are; probabilities become logarithms, zeros minus infinity.
     /// [default: logits, or what the model was calibrated on]
     #[arg(long, value_name = "KIND", help_heading = "Data options")]
@@ -34,6 +46,21 @@ pub(crate) struct DataArgs {
     /// Names of the classes in the order of the logits: one per line, or a JSON array.
     #[arg(long, value_name = "FILE", help_heading = "Data options")]
     pub(crate) names: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum LabelKind {
+    Indices,
+    Names,
+}
+
+impl From<LabelKind> for LabelsAre {
+    fn from(kind: LabelKind) -> Self {
+        match kind {
+            LabelKind::Indices => Self::Indices,
+            LabelKind::Names => Self::Names,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -76,6 +103,10 @@ impl DataArgs {
         SourceOptions {
             logits_column: self.logits_column.clone(),
             label_column: self.label_column.clone(),
+            labels_are: self.labels_are.map(Into::into),
+            classes: (!self.classes.is_empty()).then(|| self.classes.clone()),
+            drop: self.drop.clone(),
+            keep: self.keep.clone(),
             input: self.input(),
             names,
             labels,
@@ -91,10 +122,11 @@ impl DataArgs {
     /// The data as a person would call it.
     pub(crate) fn describe(&self) -> String {
         let paths: &[PathBuf] = self.logits.as_ref().map_or(&self.data, std::slice::from_ref);
+        let shown = |path: &PathBuf| printable(&path.to_string_lossy()).to_string();
         match paths {
             [only] if only.as_os_str() == "-" => "standard input".to_owned(),
-            [only] => only.display().to_string(),
-            [first, rest @ ..] => format!("{} and {} more", first.display(), rest.len()),
+            [only] => shown(only),
+            [first, rest @ ..] => format!("{} and {} more", shown(first), rest.len()),
             [] => "nothing".to_owned(),
         }
     }

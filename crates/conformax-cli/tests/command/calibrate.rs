@@ -95,7 +95,7 @@ fn probabilities_and_their_logarithms_calibrate_alike() {
 #[test]
 fn a_threshold_of_zero_is_explained() {
     let folder = Folder::empty();
-    let line = |row: usize| format!("{},0,a\n", row + 1);
+    let line = |row: usize| format!("{}.5,0,a\n", row + 1);
     folder.write("cal.csv", String::from("a,b,label\n") + &(0..40).map(line).collect::<String>());
     let ran = folder.run("calibrate cal.csv -o model.json").ok();
     insta::assert_snapshot!(ran.seen());

@@ -119,9 +119,16 @@ fn files_that_are_not_there_are_named() {
     ] {
         let message = folder.run(words).error();
         assert!(message.starts_with("error: no.npz: "), "{words}: {message}");
+        assert!(
+            message.contains("hint: check the name") && !message.contains("folder"),
+            "{words}: {message}"
+        );
     }
     let message = folder.run("predict model.json test.npz -o nowhere/sets.csv").error();
-    assert!(message.contains("nowhere/sets.csv") && message.contains("hint: check the name"), "{message}");
+    assert!(
+        message.contains("nowhere/sets.csv") && message.contains("hint: make the folder first"),
+        "{message}"
+    );
 }
 
 #[test]

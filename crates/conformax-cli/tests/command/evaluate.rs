@@ -109,7 +109,7 @@ fn the_gate_follows_the_law_to_the_row() {
 fn a_threshold_of_zero_or_without_end_is_not_warned_about() {
     let folder = Folder::empty();
     let rows = |from: usize| -> String {
-        let line = |row: usize| format!("{},0,a\n", row + 1);
+        let line = |row: usize| format!("{}.5,0,a\n", row + 1);
         String::from("a,b,label\n") + &(from..from + 400).map(line).collect::<String>()
     };
     folder.write("cal.csv", rows(0));

@@ -13,6 +13,7 @@ mod plan;
 mod predict;
 mod readme;
 mod split;
+mod streams;
 mod study;
 mod tune;
 // One small data set in every format, written by code that shares nothing with the readers.

@@ -55,11 +55,54 @@ fn counts_first_where_the_file_does_not_say_and_keeps_names() {
 }
 
 #[test]
+fn parts_have_any_format_that_is_read_and_every_column() {
+    let folder = Folder::empty();
+    let row =
+        |row: usize| format!("{},{}.5,{}.25,{}\n", 100 - row, row % 7, row % 3, ["cat", "dog"][row % 2]);
+    let text: String = (0..40).map(row).collect();
+    folder.write("data.csv", format!("id,cat,dog,label\n{text}"));
+    let asked = folder.run("split data.csv -o a.csv b.csv").error();
+    assert!(asked.contains("column `id`: holds whole numbers") && asked.contains("--drop"), "{asked}");
+    let outputs = ["z.npz", "z.parquet", "z.arrow", "z.csv", "z.tsv", "z.jsonl"];
+    for name in outputs {
+        folder.run(&format!("split data.csv --keep id -o {name} rest-{name}")).ok();
+        let keep = SourceOptions { keep: vec!["id".to_owned()], ..SourceOptions::default() };
+        let mut ids = Vec::new();
+        for part in [name.to_owned(), format!("rest-{name}")] {
+            let mut source = Source::open(&Data::Files(vec![folder.file(&part)]), &keep).unwrap();
+            let mut block = Block::default();
+            while source.read(&mut block).unwrap() {
+                assert_eq!(source.names().unwrap().as_slice(), ["cat", "dog"]);
+                for row in 0..block.rows() {
+                    let id: usize = block.keep[0].cells.text(row).parse().unwrap();
+                    assert_eq!(block.logits.get(2 * row), Some(((100 - id) % 7) as f64 + 0.5), "{part}");
+                    assert_eq!(block.labels.as_ref().unwrap()[row] as usize, (100 - id) % 2, "{part}");
+                    ids.push(id);
+                }
+            }
+        }
+        ids.sort_unstable();
+        assert_eq!(ids, (61..=100).collect::<Vec<_>>(), "{name}");
+    }
+}
+
+#[test]
+fn data_may_be_named_after_the_outputs() {
+    let folder = Folder::with_data();
+    folder.run("split test.npz -o a.npz b.npz").ok();
+    folder.run("split -o c.npz d.npz test.npz").ok();
+    assert_eq!(folder.read("a.npz"), folder.read("c.npz"));
+    let message = folder.run("split -o e.npz f.npz").error();
+    assert!(message.contains("no data is named"), "{message}");
+}
+
+#[test]
 fn refuses_what_cannot_be_written() {
     let folder = Folder::with_data();
     let cases = [
         ("-o a.npz", "2 fractions but 1 outputs"),
-        ("-o a.npz b.csv", "b.csv: parts are written as .npz"),
+        ("-o a.npz b", "b: its name says no format"),
+        ("-o a.npz b.npy", "an .npy file holds logits alone"),
         ("-o a.npz a.npz", "named as an output twice"),
         ("-o a.npz cal.npz", "exists already"),
         ("--fractions 0.4,0.7 -o a.npz b.npz", "sum to 1"),

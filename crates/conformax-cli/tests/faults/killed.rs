@@ -34,7 +34,7 @@ fn survives(folder: &Folder, words: &str, outputs: &[&str]) {
     folder.run(words).ok();
     let undisturbed = contents(folder.path());
     for output in outputs {
-        for moment in BEFORE_IT_IS_NAMED.into_iter().chain(["linked", "named"]) {
+        for moment in BEFORE_IT_IS_NAMED.into_iter().chain(["named"]) {
             reset(folder, &inputs);
             kill_at(moment, output, &mut folder.command(words));
             let how = format!("{words}: killed when {output} was {moment}");

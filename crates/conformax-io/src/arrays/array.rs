@@ -1,36 +1,75 @@
 //! Arrays of known type and shape inside a file: a `Matrix` of logits and a `Vector` of labels, both read in order.
 //!
-//! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Column-major matrices are read
-//! from files only, a band of rows at a time; a stream that holds one is first copied to an unnamed temporary file.
+//! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Column-major matrices are
+//! read from files only, a band of rows at a time; a stream that holds one is first copied to an unnamed temporary
+//! file.
 
 use std::cmp::Ordering;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::arrays::columns::Columns;
+use crate::arrays::widened::Widened;
 use crate::data::values::{ByteOrder, Values};
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::{PositionedFile, Section};
+use crate::reading::stream::Stream;
 use crate::{Cells, Dtype};
 
 /// The bytes of one array.
 pub(crate) enum Payload {
     File(Section),
-    Stream { stream: Box<dyn Read + Send>, path: PathBuf },
+    Stream {
+        stream: Box<dyn Read + Send>,
+        path: PathBuf,
+    },
+    /// A stream whose writer may still be at work.
+    Pipe {
+        stream: Box<dyn Stream>,
+        path: PathBuf,
+    },
 }
 
 impl Payload {
     pub(crate) fn path(&self) -> &Path {
         match self {
             Self::File(section) => section.path(),
-            Self::Stream { path, .. } => path,
+            Self::Stream { path, .. } | Self::Pipe { path, .. } => path,
         }
+    }
+
+    /// Whether the next value is yet to be written by somebody else.
+    fn would_wait(&mut self) -> bool {
+        match self {
+            Self::Pipe { stream, .. } => stream.would_wait(),
+            Self::File(_) | Self::Stream { .. } => false,
+        }
+    }
+
+    fn into_stream(self) -> (Box<dyn Read + Send>, PathBuf) {
+        match self {
+            Self::File(section) => {
+                let path = section.path().to_owned();
+                (Box::new(section), path)
+            }
+            Self::Stream { stream, path } => (stream, path),
+            Self::Pipe { stream, path } => (Box::new(stream), path),
+        }
+    }
+
+    /// Integers as `f64` in the machine's own order; floats as they are.
+    fn widened(self, element: Element, order: ByteOrder) -> Self {
+        let Element::Int { size, signed } = element else { return self };
+        let (inner, path) = self.into_stream();
+        let stream = Widened { inner, size, signed, order, floats: Vec::new(), taken: 0 };
+        Self::Stream { stream: Box::new(stream), path }
     }
 
     fn reader(&mut self) -> &mut dyn Read {
         match self {
             Self::File(section) => section,
             Self::Stream { stream, .. } => stream,
+            Self::Pipe { stream, .. } => stream,
         }
     }
 
@@ -39,7 +78,8 @@ impl Payload {
     fn into_section(self, len: u64) -> Result<Section> {
         match self {
             Self::File(section) => Ok(section),
-            Self::Stream { stream, path } => {
+            streamed => {
+                let (stream, path) = streamed.into_stream();
                 let mut spool = tempfile::tempfile().in_file(&path)?;
                 let found =
                     std::io::copy(&mut stream.take(len.saturating_add(1)), &mut spool).in_file(&path)?;
@@ -95,6 +135,9 @@ impl Counted {
     }
 }
 
+/// The types that logits may have.
+pub(crate) const NUMBERS: &str = "f16, bf16, f32, f64 or integers";
+
 /// Which index runs fastest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Order {
@@ -135,8 +178,24 @@ enum Storage {
 const STEP: usize = 1 << 22;
 
 impl Matrix {
-    /// Takes a payload that starts with the first value.
-    pub(crate) fn new(payload: Payload, shape: MatrixShape) -> Result<Self> {
+    /// Takes a payload of floats or integers that starts with the first value; `None` for other elements.
+    pub(crate) fn of_numbers(
+        payload: Payload,
+        element: Element,
+        rows: u64,
+        classes: usize,
+        bytes: ByteOrder,
+        order: Order,
+    ) -> Option<Result<Self>> {
+        let (dtype, bytes, payload) = match element {
+            Element::Float(dtype) => (dtype, bytes, payload),
+            Element::Int { .. } => (Dtype::F64, ByteOrder::NATIVE, payload.widened(element, bytes)),
+            Element::Bool | Element::Unicode(_) | Element::Bytes(_) => return None,
+        };
+        Some(Self::new(payload, MatrixShape { rows, classes, dtype, bytes, order }))
+    }
+
+    fn new(payload: Payload, shape: MatrixShape) -> Result<Self> {
         let overflow = Problem::Truncated { wanted: u64::MAX, found: 0 };
         let len = shape.len().ok_or(overflow).in_file(payload.path())?;
         // One row or one class lie the same way in both orders, and rows need no temporary copy.
@@ -155,9 +214,12 @@ impl Matrix {
     /// Replaces `into` by the next rows, at most `most` of them.
     pub(crate) fn read(&mut self, most: usize, into: &mut Values) -> Result<usize> {
         let left = usize::try_from(self.shape.rows - self.next_row).unwrap_or(usize::MAX);
-        let rows = most.min(left);
+        let mut rows = most.min(left);
         into.reset(self.shape.dtype);
         match &mut self.cells {
+            Storage::Rows(counted) if rows > 0 && matches!(counted.payload, Payload::Pipe { .. }) => {
+                rows = read_pipe(counted, rows, &self.shape, into)?;
+            }
             Storage::Rows(counted) if rows > 0 => {
                 let (wanted, size) = (rows * self.shape.classes, self.shape.dtype.size());
                 while into.len() < wanted {
@@ -173,6 +235,23 @@ impl Matrix {
         self.next_row += rows as u64;
         Ok(rows)
     }
+}
+
+/// Reads one row, and those after it that are there.
+fn read_pipe(counted: &mut Counted, most: usize, shape: &MatrixShape, into: &mut Values) -> Result<usize> {
+    let size = shape.dtype.size();
+    let mut rows = 0;
+    while rows < most && (rows == 0 || !counted.payload.would_wait()) {
+        let end = into.len() + shape.classes;
+        while into.len() < end {
+            let start = into.len();
+            into.resize(end.min(start + STEP));
+            counted.fill(&mut into.as_bytes_mut()[start * size..])?;
+        }
+        rows += 1;
+    }
+    into.swap_from(shape.bytes);
+    Ok(rows)
 }
 
 /// What the elements of a vector are.

@@ -37,7 +37,7 @@ impl ArraysReader {
             dtype: shape.dtype,
             names,
             has_labels: labels.is_some(),
-            keep: keep.iter().map(|(_, vector)| cell_type(vector.element())).collect(),
+            keep: keep.iter().map(|(name, vector)| (name.clone(), cell_type(vector.element()))).collect(),
         };
         Ok(Self { logits, labels, keep, layout })
     }

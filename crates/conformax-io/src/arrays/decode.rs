@@ -45,7 +45,7 @@ pub(crate) fn extend(
     Ok(())
 }
 
-fn unsigned(bytes: &[u8], order: ByteOrder) -> u64 {
+pub(crate) fn unsigned(bytes: &[u8], order: ByteOrder) -> u64 {
     let join = |high: u64, &byte: &u8| high << 8 | u64::from(byte);
     match order {
         ByteOrder::Big => bytes.iter().fold(0, join),
@@ -53,7 +53,7 @@ fn unsigned(bytes: &[u8], order: ByteOrder) -> u64 {
     }
 }
 
-fn signed(bytes: &[u8], order: ByteOrder) -> i64 {
+pub(crate) fn signed(bytes: &[u8], order: ByteOrder) -> i64 {
     let unused = 64 - 8 * bytes.len() as u32;
     (unsigned(bytes, order) << unused).cast_signed() >> unused
 }

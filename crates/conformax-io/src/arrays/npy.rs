@@ -5,12 +5,12 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::arrays::array::{Element, Matrix, MatrixShape, Order, Payload, Vector};
+use crate::arrays::array::{Matrix, NUMBERS, Order, Payload, Vector};
 use crate::arrays::npy_header::Header;
-use crate::error::{Error, InFile, Problem, Result};
-use crate::reading::open::Stream;
+use crate::error::{Error, InFile, Problem, Purpose, Result};
 use crate::reading::positioned::PositionedFile;
 use crate::reading::reader::{Layout, Reader, Rows, Wanted};
+use crate::reading::stream::Stream;
 
 /// Reads a lone `.npy` of logits; it has no labels and no other columns.
 pub(crate) struct NpyReader {
@@ -23,16 +23,25 @@ impl NpyReader {
         Self::new(open_matrix(file)?, wanted, file.path())
     }
 
-    pub(crate) fn from_stream(mut stream: Stream, path: &Path, wanted: &Wanted) -> Result<Self> {
+    pub(crate) fn from_stream(mut stream: Box<dyn Stream>, path: &Path, wanted: &Wanted) -> Result<Self> {
         let header = Header::read(&mut stream, path)?;
-        let payload = Payload::Stream { stream, path: path.to_owned() };
-        Self::new(Matrix::new(payload, matrix_shape(&header, path)?)?, wanted, path)
+        let payload = Payload::Pipe { stream, path: path.to_owned() };
+        Self::new(matrix(&header, payload)?, wanted, path)
     }
 
     fn new(logits: Matrix, wanted: &Wanted, path: &Path) -> Result<Self> {
-        if let Some(name) = wanted.keep.first() {
+        if wanted.classes.is_some() {
+            return Err(Error::new(path, Problem::NoClassColumns));
+        }
+        // An array has no name, and nothing beside it.
+        let label = wanted.label_column.as_ref().filter(|_| wanted.labels);
+        let asked = (wanted.keep.first().map(|name| (Purpose::Keep, name)))
+            .or(wanted.drop.first().map(|name| (Purpose::Drop, name)))
+            .or(wanted.logits_column.as_ref().map(|name| (Purpose::Logits, name)))
+            .or(label.map(|name| (Purpose::Labels, name)));
+        if let Some((purpose, name)) = asked {
             let found = "the logits alone".to_owned();
-            return Err(Error::new(path, Problem::Missing { wanted: name.clone(), found }));
+            return Err(Error::new(path, Problem::Missing { purpose, wanted: name.clone(), found }));
         }
         let layout = layout(&logits);
         Ok(Self { logits, layout })
@@ -67,7 +76,7 @@ impl Reader for NpyReader {
 /// The matrix in a `.npy` file, which must hold exactly as many bytes as its header says.
 pub(crate) fn open_matrix(file: &PositionedFile) -> Result<Matrix> {
     let (header, payload) = open_payload(file)?;
-    Matrix::new(payload, matrix_shape(&header, file.path())?)
+    matrix(&header, payload)
 }
 
 /// The vector in a `.npy` file.
@@ -84,21 +93,25 @@ fn open_payload(file: &PositionedFile) -> Result<(Header, Payload)> {
     Ok((header, Payload::File(data)))
 }
 
-/// The shape of a matrix of logits, from a header that may describe anything.
-pub(crate) fn matrix_shape(header: &Header, path: &Path) -> Result<MatrixShape> {
-    let (what, found) = ("logits", header.shape_text());
+/// The matrix of logits that a header, which may describe anything, says to follow.
+pub(crate) fn matrix(header: &Header, payload: Payload) -> Result<Matrix> {
+    let path = payload.path().to_owned();
+    let what = "logits";
     let &[rows, classes] = header.shape.as_slice() else {
+        let found = header.shape_text();
         return Err(Error::new(path, Problem::Shape { what, wanted: "(rows, classes)", found }));
-    };
-    let Some(Element::Float(dtype)) = header.element else {
-        let (wanted, found) = ("f16, bf16, f32 or f64", header.descr.clone());
-        return Err(Error::new(path, Problem::Dtype { what, wanted, found }));
     };
     let classes = usize::try_from(classes)
         .map_err(|_| Problem::Truncated { wanted: u64::MAX, found: 0 })
-        .in_file(path)?;
+        .in_file(&path)?;
     let order = if header.fortran { Order::ColumnMajor } else { Order::RowMajor };
-    Ok(MatrixShape { rows, classes, dtype, bytes: header.bytes, order })
+    let matrix = header
+        .element
+        .and_then(|element| Matrix::of_numbers(payload, element, rows, classes, header.bytes, order));
+    matrix.unwrap_or_else(|| {
+        let (wanted, found) = (NUMBERS, header.descr.clone());
+        Err(Error::new(path, Problem::Dtype { what, wanted, found }))
+    })
 }
 
 /// The vector a header describes; a column of shape (rows, 1) is one too.

@@ -14,25 +14,29 @@ use crate::arrays::array::{Matrix, Payload, Vector};
 use crate::arrays::arrays_reader::{ArraysReader, read_names};
 use crate::arrays::npy;
 use crate::arrays::npy_header::Header;
-use crate::error::{Error, Problem, Result, missing};
+use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::{PositionedFile, Section};
 use crate::reading::reader::{CLASS_NAMES, Wanted};
 
 pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<ArraysReader> {
     let path = file.path();
     let directory = Directory::read(file)?;
-    let logits = directory.require(wanted.logits_name())?;
-    let logits = directory.matrix(logits)?;
-    let label_entry = wanted.label_names().into_iter().find_map(|name| directory.find(name));
-    let labels = match (label_entry, &wanted.label_column) {
-        _ if !wanted.labels => None,
-        (Some(entry), _) => Some(directory.vector(entry, "labels")?),
-        (None, Some(name)) => return Err(directory.missing(name)),
-        (None, None) => None,
-    };
+    let present: Vec<&str> = directory.entries.iter().map(|entry| entry.name.as_str()).collect();
+    let columns = wanted.columns(&present).in_file(path)?;
+    let entry = |column: usize| &directory.entries[column];
+    let logits = directory.matrix(entry(columns.logits))?;
+    let labels = columns.label.map(|column| directory.vector(entry(column), "labels")).transpose()?;
     let mut keep = Vec::new();
-    for name in &wanted.keep {
-        keep.push((name.clone(), directory.vector(directory.require(name)?, "kept columns")?));
+    for &column in &columns.keep {
+        keep.push((entry(column).name.clone(), directory.vector(entry(column), "kept columns")?));
+    }
+    for &column in columns.others.iter().filter(|_| wanted.keep_others) {
+        // What has not one value per row is about something else.
+        if let Ok(vector) = directory.vector(entry(column), "kept columns")
+            && vector.rows() == logits.shape().rows
+        {
+            keep.push((entry(column).name.clone(), vector));
+        }
     }
     let names = match CLASS_NAMES.iter().find_map(|name| directory.find(name)) {
         Some(entry) => Some(read_names(directory.vector(entry, "class names")?, logits.shape().classes)?),
@@ -74,7 +78,8 @@ impl Directory {
                 CompressionMethod::Stored => false,
                 CompressionMethod::Deflated => true,
                 other => {
-                    return Err(damaged(format!("`{name}` is packed with {other}, not stored or deflated")));
+                    let problem = Problem::Compressed(other.to_string().to_lowercase());
+                    return Err(Error::new(path, problem).in_column(&name));
                 }
             };
             if entry.encrypted() {
@@ -91,17 +96,9 @@ impl Directory {
         self.entries.iter().find(|entry| entry.name == name)
     }
 
-    fn require(&self, name: &str) -> Result<&Entry> {
-        self.find(name).ok_or_else(|| self.missing(name))
-    }
-
-    fn missing(&self, name: &str) -> Error {
-        missing(self.file.path(), name, self.entries.iter().map(|entry| entry.name.as_str()))
-    }
-
     fn matrix(&self, entry: &Entry) -> Result<Matrix> {
         let (header, payload) = self.payload(entry).map_err(|error| error.in_column(&entry.name))?;
-        Matrix::new(payload, npy::matrix_shape(&header, self.file.path())?)
+        npy::matrix(&header, payload)
     }
 
     fn vector(&self, entry: &Entry, what: &'static str) -> Result<Vector> {

@@ -6,12 +6,14 @@ use std::path::Path;
 
 use safetensors::Dtype as TensorType;
 use safetensors::tensor::{Metadata, TensorInfo};
+use serde::de::IgnoredAny;
 
-use crate::arrays::array::{Element, Matrix, MatrixShape, Order, Payload, Vector};
+use crate::arrays::array::{Element, Matrix, NUMBERS, Order, Payload, Vector};
 use crate::arrays::arrays_reader::ArraysReader;
 use crate::data::class_names::from_json;
+use crate::data::json_pairs::JsonPairs;
 use crate::data::values::ByteOrder;
-use crate::error::{Error, InFile, Problem, Result, missing};
+use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::PositionedFile;
 use crate::reading::reader::{CLASS_NAMES, Wanted};
 use crate::{ClassNames, Dtype};
@@ -22,17 +24,23 @@ const LONGEST_HEADER: u64 = 100_000_000;
 pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<ArraysReader> {
     let path = file.path();
     let tensors = Tensors::read(file)?;
-    let logits = tensors.matrix(wanted.logits_name())?;
-    let label_name = wanted.label_names().into_iter().find(|name| tensors.metadata.info(name).is_some());
-    let labels = match (label_name, &wanted.label_column) {
-        _ if !wanted.labels => None,
-        (Some(name), _) => Some(tensors.vector(name)?),
-        (None, Some(name)) => return Err(tensors.missing(name)),
-        (None, None) => None,
-    };
+    let infos = tensors.infos();
+    let present: Vec<&str> = infos.iter().map(|(name, _)| name.as_str()).collect();
+    let columns = wanted.columns(&present).in_file(path)?;
+    let logits = tensors.matrix(infos[columns.logits].1)?;
+    let vector = |column: usize| tensors.vector(infos[column].1);
+    let labels = columns.label.map(vector).transpose()?;
     let mut keep = Vec::new();
-    for name in &wanted.keep {
-        keep.push((name.clone(), tensors.vector(name)?));
+    for &column in &columns.keep {
+        keep.push((infos[column].0.clone(), vector(column)?));
+    }
+    for &column in columns.others.iter().filter(|_| wanted.keep_others) {
+        // What has not one value per row is about something else.
+        if let Ok(vector) = vector(column)
+            && vector.rows() == logits.shape().rows
+        {
+            keep.push((infos[column].0.clone(), vector));
+        }
     }
     let names = tensors.names(path)?;
     ArraysReader::new(logits, labels, keep, names, path)
@@ -58,18 +66,20 @@ impl<'a> Tensors<'a> {
         file.section(8, length)?;
         let mut header = vec![0; length as usize];
         file.read_exact_at(&mut header, 8)?;
+        let pairs: Option<JsonPairs<IgnoredAny>> = serde_json::from_slice(&header).ok();
+        if let Some(twice) = pairs.as_ref().and_then(JsonPairs::repeated) {
+            return Err(Error::new(path, Problem::ColumnTwice(twice.to_owned())));
+        }
         let metadata: Metadata =
             serde_json::from_slice(&header).map_err(|error| damaged(error.to_string()))?;
         Ok(Self { file, metadata, data_start: 8 + length })
     }
 
-    fn missing(&self, name: &str) -> Error {
-        let present = self.metadata.tensors();
-        missing(self.file.path(), name, present.keys().map(String::as_str))
-    }
-
-    fn info(&self, name: &str) -> Result<&TensorInfo> {
-        self.metadata.info(name).ok_or_else(|| self.missing(name))
+    /// The tensors in the order of their bytes: that of a hash map would change from run to run.
+    fn infos(&self) -> Vec<(String, &TensorInfo)> {
+        let mut infos: Vec<(String, &TensorInfo)> = self.metadata.tensors().into_iter().collect();
+        infos.sort_by(|(a, first), (b, second)| (first.data_offsets, a).cmp(&(second.data_offsets, b)));
+        infos
     }
 
     /// The bytes of a tensor, which must be as many as its shape and type ask for.
@@ -83,8 +93,7 @@ impl<'a> Tensors<'a> {
         Ok(Payload::File(self.file.section(self.data_start.saturating_add(start), found)?))
     }
 
-    fn matrix(&self, name: &str) -> Result<Matrix> {
-        let info = self.info(name)?;
+    fn matrix(&self, info: &TensorInfo) -> Result<Matrix> {
         let path = self.file.path();
         let &[rows, classes] = info.shape.as_slice() else {
             let found = format!("{:?}", info.shape);
@@ -93,17 +102,19 @@ impl<'a> Tensors<'a> {
                 Problem::Shape { what: "logits", wanted: "(rows, classes)", found },
             ));
         };
-        let Some(Element::Float(dtype)) = element(info.dtype) else {
-            let (wanted, found) = ("f16, bf16, f32 or f64", info.dtype.to_string());
-            return Err(Error::new(path, Problem::Dtype { what: "logits", wanted, found }));
+        let wrong = || {
+            let (wanted, found) = (NUMBERS, info.dtype.to_string());
+            Error::new(path, Problem::Dtype { what: "logits", wanted, found })
         };
-        let (bytes, order) = (ByteOrder::Little, Order::RowMajor);
-        let shape = MatrixShape { rows: rows as u64, classes, dtype, bytes, order };
-        Matrix::new(self.payload(info, shape.len())?, shape)
+        let element = element(info.dtype).ok_or_else(wrong)?;
+        let rows = rows as u64;
+        let len = rows.checked_mul(classes as u64).and_then(|len| len.checked_mul(element.size() as u64));
+        let payload = self.payload(info, len)?;
+        Matrix::of_numbers(payload, element, rows, classes, ByteOrder::Little, Order::RowMajor)
+            .unwrap_or_else(|| Err(wrong()))
     }
 
-    fn vector(&self, name: &str) -> Result<Vector> {
-        let info = self.info(name)?;
+    fn vector(&self, info: &TensorInfo) -> Result<Vector> {
         let path = self.file.path();
         let &([rows] | [rows, 1]) = info.shape.as_slice() else {
             let found = format!("{:?}", info.shape);
@@ -119,7 +130,8 @@ impl<'a> Tensors<'a> {
 
     fn names(&self, path: &Path) -> Result<Option<ClassNames>> {
         let Some(notes) = self.metadata.metadata() else { return Ok(None) };
-        let names = CLASS_NAMES.iter().find_map(|key| notes.get(*key)).and_then(|text| from_json(text));
+        let names = CLASS_NAMES.iter().find_map(|key| Some((*key, notes.get(*key)?)));
+        let names = names.map(|(key, text)| from_json(key, text)).transpose().in_file(path)?.flatten();
         names.map(ClassNames::new).transpose().in_file(path)
     }
 }

@@ -95,6 +95,18 @@ impl Cells {
         self.len() == 0
     }
 
+    /// Appends cells of the same type.
+    pub(crate) fn append(&mut self, more: Self) {
+        match (self, more) {
+            (Self::Bool(to), Self::Bool(from)) => to.extend(from),
+            (Self::Int(to), Self::Int(from)) => to.extend(from),
+            (Self::UInt(to), Self::UInt(from)) => to.extend(from),
+            (Self::Float(to), Self::Float(from)) => to.extend(from),
+            (Self::Text(to), Self::Text(from)) => to.extend(from),
+            (to, from) => unreachable!("{} are appended to {}", from.cell_type(), to.cell_type()),
+        }
+    }
+
     pub(crate) fn last_is_empty(&self) -> bool {
         each_type!(self, v => v.last().is_some_and(Option::is_none))
     }

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use crate::data::utf8::{text, without_mark};
 use crate::error::{Error, InFile, Problem, Result};
+use crate::reading::reader::CLASS_NAMES;
 
 /// Names of the classes in the order of the logits; no name occurs twice. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub struct ClassNames(Arc<Inner>);
 struct Inner {
     names: Vec<String>,
     index: HashMap<String, u32>,
-    /// Some name looks like an index, so text that looks like one is always a name.
+    /// Some name reads as an integer and is not the index of its class, so that an integer may mean either.
     numeric: bool,
 }
 
@@ -28,17 +30,27 @@ impl ClassNames {
                 return Err(Problem::NameTwice(name.clone()));
             }
         }
-        let numeric = names.iter().any(|name| name.parse::<i128>().is_ok());
+        let counting = |class: usize, name: &str| whole_number(name) == i128::try_from(class).ok();
+        let numeric = names.iter().any(|name| whole_number(name).is_some())
+            && !names.iter().enumerate().all(|(class, name)| counting(class, name));
         Ok(Self(Arc::new(Inner { names, index, numeric })))
+    }
+
+    /// The names in the header of a table; `0, 1, 2, …` names nothing.
+    pub(crate) fn of_columns(names: &[String]) -> std::result::Result<Option<Self>, Problem> {
+        match names.iter().enumerate().all(|(class, name)| *name == class.to_string()) {
+            true => Ok(None),
+            false => Self::new(names.to_vec()).map(Some),
+        }
     }
 
     /// Reads names from a file: a JSON array of strings, or one name per line.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).in_file(path)?;
-        let text = String::from_utf8(bytes).map_err(|_| Problem::NotUtf8).in_file(path)?;
-        let names = match from_json(&text) {
-            Some(names) => names,
-            None => text.lines().map(|line| line.trim_end().to_owned()).collect(),
+        let text = without_mark(&bytes).and_then(text).in_file(path)?;
+        let names: Vec<String> = match serde_json::from_str(text) {
+            Ok(names) => names,
+            Err(_) => text.lines().map(|line| line.trim_end().to_owned()).collect(),
         };
         if names.is_empty() {
             return Err(Error::new(path, Problem::NoClasses));
@@ -61,8 +73,18 @@ impl ClassNames {
         self.0.index.get(name).copied()
     }
 
+    /// Whether an integer may be meant as an index or as a name.
+    pub(crate) fn are_integers(&self) -> bool {
+        self.0.numeric
+    }
+
     /// Checks that two lists agree, and says where they first do not.
     pub fn expect_same(&self, found: &Self) -> std::result::Result<(), Problem> {
+        let stranger = found.as_slice().iter().find(|name| self.class(name).is_none());
+        let all_there = self.as_slice().iter().all(|name| found.class(name).is_some());
+        if let Some(stranger) = stranger.filter(|_| all_there) {
+            return Err(Problem::UnknownClass(stranger.clone()));
+        }
         let (wanted, found) = (self.as_slice(), found.as_slice());
         if wanted.len() != found.len() {
             return Err(Problem::ClassesDiffer { wanted: wanted.len(), found: found.len() });
@@ -78,34 +100,28 @@ impl ClassNames {
     }
 }
 
-/// Names given as a JSON array, as file metadata carries them.
-pub(crate) fn from_json(text: &str) -> Option<Vec<String>> {
-    serde_json::from_str(text).ok()
-}
-
-/// The class a text label means: a known name; or an index, where no name could be mistaken for one.
-pub(crate) fn class_of_text(
-    text: &str,
-    names: Option<&ClassNames>,
-    classes: usize,
-) -> std::result::Result<u32, Problem> {
-    if let Some(class) = names.and_then(|names| names.class(text)) {
-        return Ok(class);
-    }
-    match (text.parse::<i128>(), names) {
-        (Ok(label), None) => class_of_index(label, classes),
-        (Ok(label), Some(names)) if !names.0.numeric => class_of_index(label, classes),
-        (_, Some(_)) => Err(Problem::UnknownLabel(text.to_owned())),
-        (Err(_), None) => Err(Problem::NamesWanted(text.to_owned())),
+/// Names given as a JSON array, as file metadata carries them. Under `classes` there may be something else, such as their
+/// number; under `class_names` there may not.
+pub(crate) fn from_json(key: &str, text: &str) -> std::result::Result<Option<Vec<String>>, Problem> {
+    match serde_json::from_str(text) {
+        Ok(names) => Ok(Some(names)),
+        Err(_) if key == CLASS_NAMES[0] => Err(Problem::ClassNames(shortened(text))),
+        Err(_) => Ok(None),
     }
 }
 
-/// The class an integer label means.
-pub(crate) fn class_of_index(label: i128, classes: usize) -> std::result::Result<u32, Problem> {
-    match u32::try_from(label) {
-        Ok(class) if (class as usize) < classes => Ok(class),
-        _ => Err(Problem::LabelOutside { label, classes }),
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(60) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
     }
+}
+
+/// The integer that a text reads as; `1.0`, as tools write integers that passed through floats, is one.
+pub(crate) fn whole_number(text: &str) -> Option<i128> {
+    let (digits, zeros) = text.split_once('.').unwrap_or((text, ""));
+    let whole = zeros.bytes().all(|digit| digit == b'0');
+    digits.parse().ok().filter(|_| whole)
 }
 
 #[cfg(test)]
@@ -117,20 +133,25 @@ mod tests {
     }
 
     #[test]
-    fn a_label_is_a_name_before_it_is_an_index() {
-        let animals = names(&["cat", "dog"]);
-        assert_eq!(class_of_text("dog", Some(&animals), 2).unwrap(), 1);
-        assert_eq!(class_of_text("1", Some(&animals), 2).unwrap(), 1);
-        let years = names(&["1990", "1", "0"]);
-        assert_eq!(class_of_text("1", Some(&years), 3).unwrap(), 1);
-        assert!(matches!(class_of_text("2", Some(&years), 3), Err(Problem::UnknownLabel(_))));
+    fn integers_for_names_are_told_from_indices() {
+        assert!(!names(&["cat", "dog"]).are_integers());
+        assert!(names(&["1990", "1", "0"]).are_integers());
+        assert!(names(&["cat", "2.0"]).are_integers());
+        assert!(!names(&["0", "1", "2"]).are_integers());
+        assert_eq!(
+            (whole_number("-1"), whole_number("7.00"), whole_number("1.")),
+            (Some(-1), Some(7), Some(1))
+        );
+        assert_eq!((whole_number("1.5"), whole_number("1e3"), whole_number(".0")), (None, None, None));
     }
 
     #[test]
-    fn unknown_labels_say_what_is_missing() {
-        assert!(matches!(class_of_text("cat", None, 2), Err(Problem::NamesWanted(_))));
-        assert!(matches!(class_of_text("-1", None, 2), Err(Problem::LabelOutside { label: -1, .. })));
-        assert!(matches!(class_of_index(2, 2), Err(Problem::LabelOutside { .. })));
+    fn metadata_that_is_no_list_of_names_is_refused() {
+        assert_eq!(from_json("classes", "10").unwrap(), None);
+        assert_eq!(
+            from_json("class_names", "[1, 2]").unwrap_err().to_string(),
+            "`class_names` must be a JSON array of text, got [1, 2]"
+        );
     }
 
     #[test]
@@ -143,5 +164,7 @@ mod tests {
     fn lists_that_differ_name_the_first_difference() {
         let error = names(&["a", "b"]).expect_same(&names(&["a", "c"])).unwrap_err();
         assert_eq!(error.to_string(), "class 1 is `c` here and `b` elsewhere");
+        let error = names(&["a", "b"]).expect_same(&names(&["id", "a", "b"])).unwrap_err();
+        assert_eq!(error.to_string(), "`id` is not among the expected classes");
     }
 }

@@ -14,7 +14,7 @@ pub enum Format {
     Parquet,
     /// Arrow IPC, the file or the stream form (Feather v2 is the file form).
     Arrow,
-    /// Comma-separated text.
+    /// Text separated by commas, semicolons or tabs.
     Csv,
     /// Tensors with a JSON header.
     Safetensors,
@@ -45,11 +45,22 @@ impl Format {
             "npz" => Self::Npz,
             "parquet" | "pq" => Self::Parquet,
             "arrow" | "arrows" | "feather" | "ipc" => Self::Arrow,
-            "csv" => Self::Csv,
+            "csv" | "tsv" => Self::Csv,
             "safetensors" => Self::Safetensors,
             "jsonl" | "ndjson" => Self::JsonLines,
             _ => return None,
         })
+    }
+
+    /// The feature of this crate that reads and writes it.
+    pub(crate) fn feature(self) -> &'static str {
+        match self {
+            Self::Npy | Self::Npz => "npy",
+            Self::Parquet | Self::Arrow => "parquet",
+            Self::Csv => "csv",
+            Self::Safetensors => "safetensors",
+            Self::JsonLines => "jsonl",
+        }
     }
 
     /// The format a file's first bytes stand for; text that is not JSON is taken for CSV.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::CellType;
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::open::{File, open};
 use crate::reading::reader::{Layout, Wanted};
@@ -42,8 +43,13 @@ pub(crate) fn check_next(path: &Path, found: &Layout, first: &Layout) -> Result<
     if found.dtype != first.dtype {
         return differ("logits", first.dtype.to_string(), found.dtype.to_string());
     }
+    if first.keep.len() != found.keep.len() {
+        let count = |layout: &Layout| layout.keep.len().to_string();
+        return differ("kept columns", count(first), count(found));
+    }
     if let Some((wanted, found)) = first.keep.iter().zip(&found.keep).find(|(a, b)| a != b) {
-        return differ("kept columns", wanted.to_string(), found.to_string());
+        let shown = |(name, cells): &(String, CellType)| format!("{cells} `{name}`");
+        return differ("kept columns", shown(wanted), shown(found));
     }
     if first.has_labels && !found.has_labels {
         return Err(Error::new(path, Problem::LabelsDiffer));

@@ -1,6 +1,6 @@
 //! Opening one file of a data set with the reader of its format.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use crate::data::format::Format;
@@ -8,6 +8,7 @@ use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::PositionedFile;
 use crate::reading::reader::{Reader, Wanted};
 use crate::reading::stamp::Stamp;
+use crate::reading::stream::{Pipe, Stream};
 
 /// One file of a data set, and the file its labels are in where that is another.
 #[derive(Debug, Clone)]
@@ -54,11 +55,12 @@ fn is_pipe(path: &Path) -> bool {
     path == Path::new("-") || std::fs::metadata(path).is_ok_and(|data| !data.is_file() && !data.is_dir())
 }
 
-/// Bytes that pass by once.
-pub(crate) type Stream = Box<dyn BufRead + Send>;
-
-/// Enough of a stream to tell its format and to make reads large.
-const STREAM_BUFFER: usize = 1 << 18;
+/// Bytes of a text file that are read at once.
+const TEXT_BUFFER: usize = 1 << 18;
+/// Enough of a file to tell its format.
+const START: usize = 64;
+/// Enough of a pipe: the longest of the magic words, and shorter than any two lines of text, which must not wait here.
+const PIPE_START: usize = 6;
 
 /// Opens a file, with the labels from beside it where it has some there.
 pub(crate) fn open(file: &File, wanted: &Wanted) -> Result<Box<dyn Reader>> {
@@ -77,14 +79,13 @@ fn open_alone(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
         return open_stream(path, wanted);
     }
     let data = PositionedFile::open(path)?;
-    let format = match Format::of_name(path) {
-        Some(format) => format,
-        None => sniff(&data)?,
-    };
+    let start = start_of(&data)?;
+    let format = Format::of_name(path).or_else(|| Format::of_bytes(&start));
+    let format = format.ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
     if data.len() == 0 {
         return Err(Error::new(path, Problem::NoRows));
     }
-    let stream = || -> Stream { Box::new(BufReader::with_capacity(STREAM_BUFFER, data.whole())) };
+    let stream = || -> Box<dyn Stream> { Box::new(BufReader::with_capacity(TEXT_BUFFER, data.whole())) };
     match format {
         Format::Npy => npy(path, &data, wanted),
         Format::Npz => npz(path, &data, wanted),
@@ -96,10 +97,27 @@ fn open_alone(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
     }
 }
 
-fn sniff(data: &PositionedFile) -> Result<Format> {
+/// The first bytes of a file that is not compressed as a whole.
+fn start_of(file: &PositionedFile) -> Result<Vec<u8>> {
     let mut start = Vec::new();
-    data.whole().take(64).read_to_end(&mut start).in_file(data.path())?;
-    Format::of_bytes(&start).ok_or_else(|| Error::new(data.path(), Problem::UnknownFormat))
+    file.whole().take(START as u64).read_to_end(&mut start).in_file(file.path())?;
+    check_compression(&start).in_file(file.path())?;
+    Ok(start)
+}
+
+/// Names a compression that is not looked behind, which would otherwise be taken for damage.
+fn check_compression(start: &[u8]) -> std::result::Result<(), Problem> {
+    let magics: [(&[u8], &str); 5] = [
+        (b"\x1f\x8b", "gzip"),
+        (b"BZh", "bzip2"),
+        (b"\xfd7zXZ", "xz"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (b"\x04\x22\x4d\x18", "lz4"),
+    ];
+    match magics.iter().find(|(magic, _)| start.starts_with(magic)) {
+        Some((_, name)) => Err(Problem::Compressed((*name).to_owned())),
+        None => Ok(()),
+    }
 }
 
 fn open_stream(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
@@ -107,15 +125,16 @@ fn open_stream(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
         true => Box::new(std::io::stdin()),
         false => Box::new(std::fs::File::open(path).in_file(path)?),
     };
-    let mut stream: Stream = Box::new(BufReader::with_capacity(STREAM_BUFFER, raw));
-    let start = stream.fill_buf().in_file(path)?;
+    let mut stream = Pipe::new(raw).in_file(path)?;
+    let start = stream.peek(PIPE_START).in_file(path)?;
     if start.is_empty() {
         return Err(Error::new(path, Problem::NoRows));
     }
+    check_compression(start).in_file(path)?;
     match Format::of_bytes(start) {
-        Some(Format::Npy) => npy_stream(path, stream, wanted),
-        Some(Format::Csv) => csv(path, stream, wanted),
-        Some(Format::JsonLines) => json_lines(path, stream, wanted),
+        Some(Format::Npy) => npy_stream(path, Box::new(stream), wanted),
+        Some(Format::Csv) => csv(path, Box::new(stream), wanted),
+        Some(Format::JsonLines) => json_lines(path, Box::new(stream), wanted),
         Some(Format::Npz) => Err(Error::new(path, Problem::NotFromPipe("npz"))),
         Some(Format::Parquet) => Err(Error::new(path, Problem::NotFromPipe("Parquet"))),
         Some(Format::Arrow) => Err(Error::new(path, Problem::NotFromPipe("Arrow"))),
@@ -142,7 +161,7 @@ macro_rules! format_reader {
 format_reader!(npy, "npy", |_path, file: &PositionedFile, wanted| crate::arrays::npy::NpyReader::open(
     file, wanted
 ));
-format_reader!(npy_stream, "npy", |path, stream: Stream, wanted| {
+format_reader!(npy_stream, "npy", |path, stream: Box<dyn Stream>, wanted| {
     crate::arrays::npy::NpyReader::from_stream(stream, path, wanted)
 });
 format_reader!(npz, "npy", |_path, file: &PositionedFile, wanted| crate::arrays::npz::open(file, wanted));
@@ -155,10 +174,10 @@ format_reader!(arrow, "parquet", |path, file: &PositionedFile, wanted| {
 format_reader!(safetensors, "safetensors", |_path, file: &PositionedFile, wanted| {
     crate::arrays::safetensors::open(file, wanted)
 });
-format_reader!(csv, "csv", |path, stream: Stream, wanted| crate::text::csv::CsvReader::open(
+format_reader!(csv, "csv", |path, stream: Box<dyn Stream>, wanted| crate::text::csv::CsvReader::open(
     stream, path, wanted
 ));
-format_reader!(json_lines, "jsonl", |path, stream: Stream, wanted| {
+format_reader!(json_lines, "jsonl", |path, stream: Box<dyn Stream>, wanted| {
     crate::text::json_lines::JsonLinesReader::open(stream, path, wanted)
 });
 
@@ -167,7 +186,13 @@ fn with_labels(logits: Box<dyn Reader>, labels: &Path, wanted: &Wanted) -> Resul
     if !wanted.labels {
         return Ok(logits);
     }
-    let labels = crate::arrays::npy::open_vector(&PositionedFile::open(labels)?)?;
+    let file = PositionedFile::open(labels)?;
+    // A table would have its labels beside the logits.
+    let found = Format::of_bytes(&start_of(&file)?).or_else(|| Format::of_name(labels));
+    if let Some(other) = found.filter(|format| *format != Format::Npy) {
+        return Err(Error::new(labels, Problem::LabelsFormat(other)));
+    }
+    let labels = crate::arrays::npy::open_vector(&file)?;
     Ok(Box::new(crate::reading::pair::PairReader::new(logits, labels)?))
 }
 

@@ -12,8 +12,8 @@ pub(crate) struct Layout {
     pub(crate) dtype: Dtype,
     pub(crate) names: Option<ClassNames>,
     pub(crate) has_labels: bool,
-    /// Type of each column asked to be kept, in the order asked for.
-    pub(crate) keep: Vec<CellType>,
+    /// Name and type of each kept column, in the order asked for.
+    pub(crate) keep: Vec<(String, CellType)>,
 }
 
 /// Rows as a format has them: labels not yet looked up, probabilities not yet logarithms.
@@ -28,7 +28,8 @@ pub(crate) struct Rows {
 pub(crate) trait Reader: Send {
     fn layout(&self) -> &Layout;
 
-    /// Replaces `into` by the next rows, at most `most` of them; no logits means the end.
+    /// Replaces `into` by the next rows, at most `most` of them; no logits means the end. Rows that have come through a
+    /// pipe are given out as soon as there are no more of them.
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()>;
 }
 
@@ -39,22 +40,12 @@ pub(crate) struct Wanted {
     pub(crate) label_column: Option<String>,
     /// Whether labels are read where they exist.
     pub(crate) labels: bool,
+    pub(crate) classes: Option<Vec<String>>,
     pub(crate) keep: Vec<String>,
-}
-
-impl Wanted {
-    /// The name of the logits among those present; the default is `logits`.
-    pub(crate) fn logits_name(&self) -> &str {
-        self.logits_column.as_deref().unwrap_or("logits")
-    }
-
-    /// The names the labels may have, best first.
-    pub(crate) fn label_names(&self) -> Vec<&str> {
-        match &self.label_column {
-            Some(name) => vec![name],
-            None => vec!["labels", "label"],
-        }
-    }
+    pub(crate) keep_others: bool,
+    pub(crate) drop: Vec<String>,
+    /// Names that the classes are known to have.
+    pub(crate) names: Option<ClassNames>,
 }
 
 /// Names that arrays and metadata of class names go by.

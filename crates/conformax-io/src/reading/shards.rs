@@ -33,8 +33,15 @@ fn in_folder(folder: &Path) -> Result<Vec<File>> {
     for entry in std::fs::read_dir(folder).in_file(folder)? {
         let path = entry.in_file(folder)?.path();
         let hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if let Some(format) = Format::of_name(&path).filter(|_| !hidden && path.is_file()) {
-            by_format.entry(format).or_default().push(path);
+        let Some(format) = Format::of_name(&path).filter(|_| !hidden) else { continue };
+        match path.metadata() {
+            Ok(data) if data.is_file() => by_format.entry(format).or_default().push(path),
+            Ok(_) => {}
+            // A shard that cannot be read is a part of the data that would be missing.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound && path.is_symlink() => {
+                return Err(Error::new(path, Problem::DanglingLink));
+            }
+            Err(error) => return Err(Error::new(path, error)),
         }
     }
     if by_format.len() > 1 {

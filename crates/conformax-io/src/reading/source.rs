@@ -9,7 +9,7 @@ use crate::error::{Error, Problem, Result};
 use crate::reading::fit::{check_first, check_next, total_rows};
 use crate::reading::open::{File, open};
 use crate::reading::reader::{Layout, Reader, Rows, Wanted};
-use crate::reading::resolve::resolve;
+use crate::reading::resolve::{Lookup, resolve};
 use crate::reading::shards::shards;
 use crate::reading::source_options::{Data, LabelUse, SourceOptions};
 use crate::{Block, CellType, ClassNames, Dtype, Values};
@@ -50,7 +50,11 @@ impl Source {
             logits_column: options.logits_column.clone(),
             label_column: options.label_column.clone(),
             labels: options.labels != LabelUse::Ignored,
+            classes: options.classes.clone(),
             keep: options.keep.clone(),
+            keep_others: options.keep_others,
+            drop: options.drop.clone(),
+            names: options.names.clone(),
         };
         let first = files.first().expect("a data set has a file");
         let reader = open(first, &wanted)?;
@@ -99,7 +103,7 @@ impl Source {
 
     /// Names and types of the kept columns.
     pub fn kept(&self) -> impl Iterator<Item = (&str, CellType)> {
-        self.options.keep.iter().map(String::as_str).zip(self.layout.keep.iter().copied())
+        self.layout.keep.iter().map(|(name, cells)| (name.as_str(), *cells))
     }
 
     /// Overwrites `block` with the next rows; `false` at the end. The caller owns the block, so that one can be read
@@ -195,7 +199,9 @@ impl Source {
         block.classes = classes;
         let reuse = block.labels.take().unwrap_or_default();
         if let Some(cells) = self.raw.labels.as_ref().filter(|_| self.layout.has_labels) {
-            let labels = resolve(cells, self.layout.names.as_ref(), classes, reuse);
+            let names = self.layout.names.as_ref();
+            let labels =
+                resolve(cells, Lookup { names, classes, labels_are: self.options.labels_are }, reuse);
             block.labels = Some(
                 labels
                     .map_err(|(row, problem)| Error::new(path, problem).in_row(row_in_file + row as u64))?,

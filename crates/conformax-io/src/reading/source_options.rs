@@ -31,15 +31,35 @@ pub enum LabelUse {
     Ignored,
 }
 
+/// What integers among the labels mean, where classes have integers for names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelsAre {
+    /// Positions among the logits, from 0.
+    Indices,
+    /// Names of classes.
+    Names,
+}
+
 /// How to read it; the defaults suit a file with `logits` and `labels`.
+///
+/// In a table of one column per class (CSV, and Parquet or Arrow without a column of lists) every column is a class
+/// unless another of these options says what it is.
 #[derive(Debug, Clone)]
 pub struct SourceOptions {
     /// Name of the array or column of logits, `logits` unless given.
     pub logits_column: Option<String>,
     /// Name of the array or column of labels, `labels` or `label` unless given.
     pub label_column: Option<String>,
+    /// What integers among the labels mean; where that is not clear and not said, they are refused.
+    pub labels_are: Option<LabelsAre>,
+    /// The columns of the classes, in their order, where each class has one; the other columns are then none.
+    pub classes: Option<Vec<String>>,
     /// Columns to carry through to the output.
     pub keep: Vec<String>,
+    /// Whether every other column with one value per row is carried through too.
+    pub keep_others: bool,
+    /// Columns that are neither classes nor carried through.
+    pub drop: Vec<String>,
     /// What the numbers are.
     pub input: Input,
     /// Names of the classes; where the file has names too, they must agree.
@@ -55,7 +75,11 @@ impl Default for SourceOptions {
         Self {
             logits_column: None,
             label_column: None,
+            labels_are: None,
+            classes: None,
             keep: Vec::new(),
+            keep_others: false,
+            drop: Vec::new(),
             input: Input::default(),
             names: None,
             labels: LabelUse::default(),

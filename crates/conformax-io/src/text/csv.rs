@@ -1,93 +1,122 @@
 //! CSV: a header that names the classes, then one column per class and a column of labels.
 //!
-//! Every column is a class except the label and those to be kept. A header that counts `0, 1, 2, …` names nothing.
+//! Which columns are classes is decided in [`crate::reading::roles`]. A header that counts `0, 1, 2, …` names nothing.
+//! Cells and names are trimmed; they are separated by commas, semicolons or tabs, as the header is.
 
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, InFile, Problem, Result, missing};
-use crate::reading::open::Stream;
+use crate::data::utf8::text;
+use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::reader::{Layout, Reader, Rows, Wanted};
-use crate::text::row_limit::RowLimit;
+use crate::reading::roles::Doubts;
+use crate::reading::stream::{Next, Patience, Stream};
+use crate::text::csv_records::CsvRecords;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
 pub(crate) struct CsvReader {
-    reader: csv::Reader<RowLimit<Stream>>,
+    records: CsvRecords,
     path: PathBuf,
     /// What each column of the file is.
     roles: Vec<Role>,
     header: Vec<String>,
     layout: Layout,
-    record: csv::ByteRecord,
+    doubts: Doubts,
     row: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Class(usize),
-    Label,
-    Kept(usize),
-    Skipped,
+/// A label may be kept too.
+#[derive(Debug, Clone, Copy, Default)]
+struct Role {
+    class: Option<usize>,
+    label: bool,
+    keep: Option<usize>,
+}
+
+/// Cells of the rows of a block.
+struct Columns<'a> {
+    logits: &'a mut Vec<f64>,
+    labels: Vec<Option<String>>,
+    keep: Vec<Vec<Option<String>>>,
 }
 
 impl CsvReader {
-    pub(crate) fn open(stream: Stream, path: &Path, wanted: &Wanted) -> Result<Self> {
-        let mut reader = csv::ReaderBuilder::new().flexible(true).from_reader(RowLimit::new(stream));
-        let header = reader.byte_headers().map_err(csv_problem).in_file(path)?;
-        let header: Option<Vec<String>> =
-            header.iter().map(|name| String::from_utf8(name.to_vec()).ok()).collect();
-        let mut header = header.ok_or(Problem::NotUtf8).in_file(path)?;
-        if let Some(first) = header.first_mut() {
-            *first = first.trim_start_matches('\u{feff}').to_owned();
+    pub(crate) fn open(stream: Box<dyn Stream>, path: &Path, wanted: &Wanted) -> Result<Self> {
+        let mut records = CsvRecords::open(stream).in_file(path)?;
+        if records.next(Patience::Wait).in_file(path)? != Next::Row {
+            return Err(Error::new(path, Problem::NoRows));
         }
-        let roles = roles(&header, wanted, path)?;
-        let layout = layout(&header, &roles, path, wanted)?;
-        Ok(Self {
-            reader,
-            path: path.to_owned(),
-            roles,
-            header,
-            layout,
-            record: csv::ByteRecord::new(),
-            row: 0,
-        })
+        let header: std::result::Result<Vec<String>, Problem> =
+            records.cells().map(|name| Ok(text(name)?.trim().to_owned())).collect();
+        let header = header.in_file(path)?;
+        let present: Vec<&str> = header.iter().map(String::as_str).collect();
+        if holds_numbers(&present) {
+            return Err(Error::new(path, Problem::NoHeader));
+        }
+        let columns = wanted.wide_columns(&present).in_file(path)?;
+        let mut roles = vec![Role::default(); header.len()];
+        for (class, &column) in columns.classes.iter().enumerate() {
+            roles[column].class = Some(class);
+        }
+        for (kept, &column) in columns.keep.iter().enumerate() {
+            roles[column].keep = Some(kept);
+        }
+        let label = columns.label.filter(|_| wanted.labels);
+        if let Some(column) = label {
+            roles[column].label = true;
+        }
+        let names: Vec<String> = columns.classes.iter().map(|&column| header[column].clone()).collect();
+        let layout = Layout {
+            rows: None,
+            classes: names.len(),
+            dtype: Dtype::F64,
+            has_labels: label.is_some(),
+            keep: columns.keep.iter().map(|&column| (header[column].clone(), CellType::Text)).collect(),
+            names: ClassNames::of_columns(&names).in_file(path)?,
+        };
+        let doubts = Doubts::new(names.iter().map(String::as_str), wanted);
+        Ok(Self { records, path: path.to_owned(), roles, header, layout, doubts, row: 0 })
     }
 
-    /// Reads one record into the columns; `false` at the end.
-    fn read_row(
-        &mut self,
-        logits: &mut Vec<f64>,
-        labels: &mut Vec<Option<String>>,
-        keep: &mut [Vec<Option<String>>],
-    ) -> Result<bool> {
-        let more = self.reader.read_byte_record(&mut self.record).map_err(csv_problem);
-        if !more.in_file(&self.path).map_err(|error| error.in_row(self.row))? {
-            return Ok(false);
+    fn here(&self, problem: Problem) -> Error {
+        Error::new(&self.path, problem).in_row(self.row)
+    }
+
+    /// Takes the cells of the record into the columns.
+    fn take_row(&mut self, columns: &mut Columns<'_>) -> Result<()> {
+        if self.records.len() != self.roles.len() {
+            let what = format!("{} cells where the header has {}", self.records.len(), self.roles.len());
+            return Err(self.here(Problem::Damaged { format: "a table", what }));
         }
-        self.reader.get_mut().row_taken();
-        let here = |problem: Problem| Error::new(&self.path, problem).in_row(self.row);
-        if self.record.len() != self.roles.len() {
-            return Err(here(Problem::Damaged {
-                format: "a table",
-                what: format!("{} cells where the header has {}", self.record.len(), self.roles.len()),
-            }));
-        }
-        for ((cell, role), name) in self.record.iter().zip(&self.roles).zip(&self.header) {
-            let named = |problem| here(problem).in_column(name);
-            let cell = std::str::from_utf8(cell).map_err(|_| named(Problem::NotUtf8))?;
-            match *role {
-                Role::Class(class) => {
-                    logits.push(number(cell).map_err(|problem| match self.layout.names {
-                        Some(_) => named(problem),
-                        None => here(problem).in_class(class),
-                    })?)
+        let first = columns.logits.len();
+        columns.logits.resize(first + self.layout.classes, 0.0);
+        let doubtful = !self.doubts.settled();
+        for ((cell, role), name) in self.records.cells().zip(&self.roles).zip(&self.header) {
+            let named = |problem| Error::new(&self.path, problem).in_row(self.row).in_column(name);
+            let cell = text(cell).map_err(named)?.trim();
+            if let Some(class) = role.class {
+                columns.logits[first + class] = number(cell).map_err(|problem| match self.layout.names {
+                    Some(_) => named(problem),
+                    None => Error::new(&self.path, problem).in_row(self.row).in_class(class),
+                })?;
+                if doubtful {
+                    self.doubts.take(class, cell.parse().ok());
                 }
-                Role::Label => labels.push(text(cell)),
-                Role::Kept(column) => keep[column].push(text(cell)),
-                Role::Skipped => {}
+            }
+            let cell = (!cell.is_empty()).then_some(cell);
+            if role.label {
+                columns.labels.push(cell.map(str::to_owned));
+            }
+            if let Some(column) = role.keep {
+                columns.keep[column].push(cell.map(str::to_owned));
             }
         }
         self.row += 1;
-        Ok(true)
+        let doubt = if doubtful { self.doubts.end_row() } else { Ok(()) };
+        doubt.map_err(|name| self.doubt(&name))
+    }
+
+    fn doubt(&self, name: &str) -> Error {
+        Error::new(&self.path, Problem::RowNumbers).in_column(name)
     }
 }
 
@@ -99,99 +128,39 @@ impl Reader for CsvReader {
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
         into.logits.reset(Dtype::F64);
         let Values::F64(logits) = &mut into.logits else { unreachable!("the buffer was just made f64") };
-        let mut labels = Vec::new();
-        let mut keep = vec![Vec::new(); self.layout.keep.len()];
-        let mut rows = 0;
-        while rows < most && self.read_row(logits, &mut labels, &mut keep)? {
-            rows += 1;
+        let mut columns =
+            Columns { logits, labels: Vec::new(), keep: vec![Vec::new(); self.layout.keep.len()] };
+        for rows in 0..most {
+            match self.records.next(Patience::after(rows)).map_err(|problem| self.here(problem))? {
+                Next::Row => self.take_row(&mut columns)?,
+                Next::NotYet => break,
+                Next::End => {
+                    self.doubts.settle().map_err(|name| self.doubt(&name))?;
+                    break;
+                }
+            }
         }
-        into.labels = self.layout.has_labels.then_some(Cells::Text(labels));
-        let mut kept: Vec<(usize, &String)> = self
-            .roles
-            .iter()
-            .zip(&self.header)
-            .filter_map(|(role, name)| match role {
-                Role::Kept(column) => Some((*column, name)),
-                _ => None,
-            })
-            .collect();
-        kept.sort();
-        into.keep = kept
-            .into_iter()
-            .zip(keep)
-            .map(|((_, name), cells)| NamedCells { name: name.clone(), cells: Cells::Text(cells) })
+        into.labels = self.layout.has_labels.then_some(Cells::Text(columns.labels));
+        let names = self.layout.keep.iter().map(|(name, _)| name.clone());
+        into.keep = names
+            .zip(columns.keep)
+            .map(|(name, cells)| NamedCells { name, cells: Cells::Text(cells) })
             .collect();
         Ok(())
     }
 }
 
-fn roles(header: &[String], wanted: &Wanted, path: &Path) -> Result<Vec<Role>> {
-    for name in wanted.keep.iter().chain(wanted.label_column.iter().filter(|_| wanted.labels)) {
-        if !header.contains(name) {
-            return Err(missing(path, name, header.iter().map(String::as_str)));
-        }
-    }
-    let label = wanted.label_names().into_iter().find(|name| header.iter().any(|column| column == name));
-    let mut classes = 0;
-    Ok(header
-        .iter()
-        .map(|name| {
-            let kept = wanted.keep.iter().position(|keep| keep == name);
-            match (kept, Some(name.as_str()) == label) {
-                (Some(column), _) => Role::Kept(column),
-                (None, true) if wanted.labels => Role::Label,
-                (None, true) => Role::Skipped,
-                (None, false) => {
-                    classes += 1;
-                    Role::Class(classes - 1)
-                }
-            }
-        })
-        .collect())
-}
-
-fn layout(header: &[String], roles: &[Role], path: &Path, wanted: &Wanted) -> Result<Layout> {
-    let names: Vec<String> = header
-        .iter()
-        .zip(roles)
-        .filter(|(_, role)| matches!(role, Role::Class(_)))
-        .map(|(name, _)| name.clone())
-        .collect();
-    let classes = names.len();
-    let counting = names.iter().enumerate().all(|(class, name)| *name == class.to_string());
-    if !counting
-        && names.iter().all(|name| name.parse::<f64>().is_ok())
-        && names.iter().any(|name| name.parse::<i64>().is_err())
-    {
-        return Err(Error::new(path, Problem::NoHeader));
-    }
-    let names = if counting { None } else { Some(ClassNames::new(names).in_file(path)?) };
-    Ok(Layout {
-        rows: None,
-        classes,
-        dtype: Dtype::F64,
-        names,
-        has_labels: roles.contains(&Role::Label),
-        keep: vec![CellType::Text; wanted.keep.len()],
-    })
+/// Whether a header is a row of logits; columns may be named after whole numbers.
+fn holds_numbers(header: &[&str]) -> bool {
+    let number = |name: &&str| name.parse::<f64>().is_ok();
+    header.iter().all(number) && header.iter().any(|name| name.parse::<i64>().is_err())
 }
 
 /// `-inf` and `nan` are numbers here, in any case; what logits may be is the arithmetic's to say.
 fn number(cell: &str) -> std::result::Result<f64, Problem> {
-    match cell.trim() {
-        "" => Err(Problem::Null),
-        trimmed => trimmed.parse().map_err(|_| Problem::NotANumber(cell.to_owned())),
-    }
-}
-
-fn text(cell: &str) -> Option<String> {
-    let cell = cell.trim();
-    (!cell.is_empty()).then(|| cell.to_owned())
-}
-
-fn csv_problem(error: csv::Error) -> Problem {
-    match error.into_kind() {
-        csv::ErrorKind::Io(error) => Problem::Io(error),
-        other => Problem::Damaged { format: "a CSV file", what: format!("{other:?}") },
-    }
+    cell.parse().map_err(|_| match cell {
+        "" => Problem::Null,
+        _ if cell.replacen(',', ".", 1).parse::<f64>().is_ok() => Problem::DecimalComma(cell.to_owned()),
+        _ => Problem::NotANumber(cell.to_owned()),
+    })
 }

@@ -3,31 +3,34 @@
 //! JSON has no infinities: `"-inf"` and `"-Infinity"` as strings stand for −∞. Kept columns take their type from the
 //! first row; a value that does not fit it later is an error.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::error::{Error, InFile, Problem, Result, missing};
-use crate::reading::open::Stream;
+use crate::data::class_names::from_json;
+use crate::data::json_pairs::JsonPairs;
+use crate::data::utf8::text;
+use crate::error::{Error, InFile, Problem, Purpose, Result, missing};
 use crate::reading::reader::{CLASS_NAMES, Layout, Reader, Rows, Wanted};
-use crate::text::row_limit::RowLimit;
+use crate::reading::stream::{Next, Patience, Stream};
+use crate::text::lines::Lines;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
+type Object = JsonPairs<Value>;
+
 pub(crate) struct JsonLinesReader {
-    lines: BufReader<RowLimit<Stream>>,
+    lines: Lines,
     path: PathBuf,
-    wanted: Wanted,
+    logits: String,
     label: Option<String>,
     layout: Layout,
     /// The first object, read on opening to learn the number of classes.
-    ahead: Option<Map<String, Value>>,
-    line: String,
+    ahead: Option<Object>,
     row: u64,
 }
 
 impl JsonLinesReader {
-    pub(crate) fn open(stream: Stream, path: &Path, wanted: &Wanted) -> Result<Self> {
+    pub(crate) fn open(stream: Box<dyn Stream>, path: &Path, wanted: &Wanted) -> Result<Self> {
         let layout = Layout {
             rows: None,
             classes: 0,
@@ -37,84 +40,81 @@ impl JsonLinesReader {
             keep: Vec::new(),
         };
         let mut reader = Self {
-            lines: BufReader::new(RowLimit::new(stream)),
+            lines: Lines::new(stream),
             path: path.to_owned(),
-            wanted: wanted.clone(),
+            logits: wanted.logits_name().to_owned(),
             label: None,
             layout,
             ahead: None,
-            line: String::new(),
             row: 0,
         };
-        reader.look_ahead()?;
+        reader.look_ahead(wanted)?;
         Ok(reader)
     }
 
-    fn look_ahead(&mut self) -> Result<()> {
-        let object = self.next_object()?.ok_or_else(|| Error::new(&self.path, Problem::NoRows))?;
+    fn look_ahead(&mut self, wanted: &Wanted) -> Result<()> {
+        if self.next_object(Patience::Wait)? != Next::Row {
+            return Err(Error::new(&self.path, Problem::NoRows));
+        }
+        let object = self.ahead.take().expect("a row was just read");
+        let keys: Vec<&str> = object.keys().collect();
+        let columns = wanted.columns(&keys).map_err(|problem| self.here(problem))?;
+        let named = |column: usize| object.0[column].0.clone();
         self.layout.classes = self.array(&object)?.len();
-        let label =
-            self.wanted.label_names().into_iter().find(|name| object.contains_key(*name)).map(str::to_owned);
-        if let (true, None, Some(name)) = (self.wanted.labels, &label, &self.wanted.label_column) {
-            return Err(self.missing(name, &object));
-        }
-        self.label = label.filter(|_| self.wanted.labels);
+        self.label = columns.label.map(named);
         self.layout.has_labels = self.label.is_some();
-        let names = CLASS_NAMES
-            .iter()
-            .find_map(|key| object.get(*key))
-            .and_then(|value| serde_json::from_value::<Vec<String>>(value.clone()).ok());
+        let names = CLASS_NAMES.iter().find_map(|key| Some((*key, object.get(key)?)));
+        let names = names.map(|(key, value)| from_json(key, &value.to_string())).transpose();
+        let names = names.map_err(|problem| self.here(problem))?.flatten();
         self.layout.names = names.map(ClassNames::new).transpose().in_file(&self.path)?;
-        for name in &self.wanted.keep {
-            let value = object.get(name).ok_or_else(|| self.missing(name, &object))?;
-            self.layout.keep.push(cell_type(value));
-        }
+        let others = columns.others.iter().filter(|_| wanted.keep_others);
+        let keep = columns.keep.iter().chain(others);
+        self.layout.keep = keep.map(|&column| (named(column), cell_type(&object.0[column].1))).collect();
         self.ahead = Some(object);
         Ok(())
-    }
-
-    fn missing(&self, name: &str, object: &Map<String, Value>) -> Error {
-        missing(&self.path, name, object.keys().map(String::as_str)).in_row(self.row)
     }
 
     fn here(&self, problem: impl Into<Problem>) -> Error {
         Error::new(&self.path, problem).in_row(self.row)
     }
 
-    /// The next object; blank lines are passed over.
-    fn next_object(&mut self) -> Result<Option<Map<String, Value>>> {
-        if let Some(object) = self.ahead.take() {
-            return Ok(Some(object));
+    /// Puts the next object into `ahead`, unless one is there; blank lines are passed over.
+    fn next_object(&mut self, patience: Patience) -> Result<Next> {
+        while self.ahead.is_none() {
+            match self.lines.next(patience).map_err(|problem| self.here(problem))? {
+                Next::Row => self.ahead = self.parse()?,
+                other => return Ok(other),
+            }
         }
-        loop {
-            self.line.clear();
-            let read = self.lines.read_line(&mut self.line).map_err(|error| match error.kind() {
-                std::io::ErrorKind::InvalidData if !error.to_string().contains("longer") => {
-                    self.here(Problem::NotUtf8)
-                }
-                _ => self.here(error),
-            })?;
-            self.lines.get_mut().row_taken();
-            let text = self.line.trim();
-            if read == 0 {
-                return Ok(None);
-            }
-            if !text.is_empty() {
-                return serde_json::from_str(text).map(Some).map_err(|error| self.here(json_problem(&error)));
-            }
+        Ok(Next::Row)
+    }
+
+    /// The object in a line, if there is anything in it.
+    fn parse(&mut self) -> Result<Option<Object>> {
+        let here = |problem: Problem| Error::new(&self.path, problem).in_row(self.row);
+        let line = self.lines.line().and_then(text).map_err(here)?.trim();
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let object: Object = serde_json::from_str(line).map_err(|error| here(json_problem(&error)))?;
+        match object.repeated() {
+            Some(key) => Err(here(Problem::ColumnTwice(key.to_owned()))),
+            None => Ok(Some(object)),
         }
     }
 
-    fn array<'a>(&self, object: &'a Map<String, Value>) -> Result<&'a Vec<Value>> {
-        let name = self.wanted.logits_name();
-        let value = object.get(name).ok_or_else(|| self.missing(name, object))?;
+    fn array<'a>(&self, object: &'a Object) -> Result<&'a Vec<Value>> {
+        let keys = object.keys();
+        let value = object
+            .get(&self.logits)
+            .ok_or_else(|| self.here(missing(Purpose::Logits, &self.logits, keys)))?;
         value.as_array().ok_or_else(|| {
             let (what, wanted, found) = ("logits", "an array of numbers", value.to_string());
             self.here(Problem::Dtype { what, wanted, found })
         })
     }
 
-    fn push_logits(&self, object: &Map<String, Value>, logits: &mut Vec<f64>) -> Result<()> {
+    fn push_logits(&self, object: &Object, logits: &mut Vec<f64>) -> Result<()> {
         let row = self.array(object)?;
         let wanted = self.layout.classes;
         if row.len() != wanted {
@@ -136,21 +136,24 @@ impl Reader for JsonLinesReader {
         into.logits.reset(Dtype::F64);
         let Values::F64(logits) = &mut into.logits else { unreachable!("the buffer was just made f64") };
         let mut labels = Vec::new();
-        let mut keep: Vec<_> = self.layout.keep.iter().map(|&kind| Cells::new(kind)).collect();
-        for _ in 0..most {
-            let Some(mut object) = self.next_object()? else { break };
+        let mut keep: Vec<_> = self.layout.keep.iter().map(|(_, kind)| Cells::new(*kind)).collect();
+        for rows in 0..most {
+            if self.next_object(Patience::after(rows))? != Next::Row {
+                break;
+            }
+            let object = self.ahead.take().expect("a row was just read");
             self.push_logits(&object, logits)?;
             if let Some(name) = &self.label {
-                labels.push(object.remove(name).unwrap_or(Value::Null));
+                labels.push(label(object.get(name)));
             }
-            for (name, cells) in self.wanted.keep.iter().zip(&mut keep) {
-                push(cells, object.remove(name).unwrap_or(Value::Null))
+            for ((name, _), cells) in self.layout.keep.iter().zip(&mut keep) {
+                push(cells, object.get(name).unwrap_or(&Value::Null))
                     .map_err(|problem| self.here(problem).in_column(name))?;
             }
             self.row += 1;
         }
-        into.labels = self.layout.has_labels.then(|| label_cells(labels));
-        let names = self.wanted.keep.iter().cloned();
+        into.labels = self.layout.has_labels.then_some(Cells::Text(labels));
+        let names = self.layout.keep.iter().map(|(name, _)| name.clone());
         into.keep = names.zip(keep).map(|(name, cells)| NamedCells { name, cells }).collect();
         Ok(())
     }
@@ -165,18 +168,18 @@ fn number(value: &Value) -> std::result::Result<f64, Problem> {
     }
 }
 
-/// Integers where all labels are integers, text otherwise: a number among names is looked up as text.
-fn label_cells(labels: Vec<Value>) -> Cells {
-    match labels.iter().map(|label| label.as_i64().map(Some)).collect() {
-        Some(integers) => Cells::Int(integers),
-        None => Cells::Text(labels.into_iter().map(as_text).collect()),
+/// The label as text, whatever its type: what it means does not depend on that. A list of one is its only element.
+fn label(value: Option<&Value>) -> Option<String> {
+    match value {
+        Some(Value::Array(list)) if list.len() == 1 => as_text(&list[0]),
+        _ => as_text(value?),
     }
 }
 
-fn as_text(value: Value) -> Option<String> {
+fn as_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        Value::String(text) => Some(text),
+        Value::String(text) => Some(text.clone()),
         other => Some(other.to_string()),
     }
 }
@@ -191,7 +194,7 @@ fn cell_type(value: &Value) -> CellType {
     }
 }
 
-fn push(cells: &mut Cells, value: Value) -> std::result::Result<(), Problem> {
+fn push(cells: &mut Cells, value: &Value) -> std::result::Result<(), Problem> {
     let wanted = cells.cell_type();
     let differs = |value: &Value| Problem::TypesDiffer {
         what: "values".to_owned(),
@@ -211,7 +214,7 @@ fn push(cells: &mut Cells, value: Value) -> std::result::Result<(), Problem> {
         Cells::Text(_) => unreachable!("text was pushed above"),
     }
     match cells.last_is_empty() && !null {
-        true => Err(differs(&value)),
+        true => Err(differs(value)),
         false => Ok(()),
     }
 }

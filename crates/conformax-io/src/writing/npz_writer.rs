@@ -1,4 +1,4 @@
-//! Writing `.npy` and `.npz`: rows in the type they came in, labels as `i64`, names as text.
+//! Writing `.npy` and `.npz`: rows in the type they came in, labels as `i64`, kept columns in theirs, names as text.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -9,9 +9,11 @@ use zip::{CompressionMethod, ZipWriter};
 use crate::arrays::npy_header::header_bytes;
 use crate::data::values::{ByteOrder, each_dtype};
 use crate::error::{Error, InFile, Problem, Result};
+use crate::reading::reader::CLASS_NAMES;
+use crate::writing::columns::{keep_rows, write_numbers};
 use crate::writing::output::{Output, Overwrite};
 use crate::writing::zip_sink::{Failure, ZipSink};
-use crate::{Block, ClassNames, Dtype, Values};
+use crate::{Block, CellType, Cells, ClassNames, Dtype, Format, NamedCells, Values};
 
 /// Size and type of the array to be written; the header comes first, so both must be known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +46,8 @@ fn order_mark() -> char {
     }
 }
 
-/// Writes `logits`, `labels` and `class_names` into one `.npz`, uncompressed so that it is read at the disk's speed.
+/// Writes `logits`, `labels`, kept columns and `class_names` into one `.npz`, uncompressed so that it is read at the disk's
+/// speed. What is not logits is held in memory until the end.
 pub struct NpzWriter {
     zip: ZipWriter<ZipSink>,
     failure: Failure,
@@ -52,6 +55,7 @@ pub struct NpzWriter {
     shape: ArrayShape,
     written: u64,
     labels: Option<Vec<u32>>,
+    keep: Vec<NamedCells>,
     names: Option<ClassNames>,
 }
 
@@ -63,12 +67,16 @@ impl NpzWriter {
         shape: ArrayShape,
         names: Option<ClassNames>,
     ) -> Result<Self> {
+        if Output::is_special(path) {
+            return Err(Error::new(path, Problem::NotToPipe(Format::Npz)));
+        }
         let (sink, failure) = ZipSink::new(Output::create(path, overwrite)?);
         let mut zip = ZipWriter::new(sink);
         start(&mut zip, "logits.npy").in_file(path)?;
         zip.write_all(&shape.header()).in_file(path)?;
         failure.check().in_file(path)?;
-        Ok(Self { zip, failure, path: path.to_owned(), shape, written: 0, labels: None, names })
+        let path = path.to_owned();
+        Ok(Self { zip, failure, path, shape, written: 0, labels: None, keep: Vec::new(), names })
     }
 
     /// Appends rows of a block, given by their index in it.
@@ -81,6 +89,7 @@ impl NpzWriter {
         if let Some(labels) = &block.labels {
             self.labels.get_or_insert_default().extend(rows.iter().map(|&row| labels[row]));
         }
+        keep_rows(&mut self.keep, block, rows);
         Ok(())
     }
 
@@ -90,23 +99,24 @@ impl NpzWriter {
             let (wanted, found) = (self.shape.rows, self.written);
             return Err(Error::new(self.path, Problem::Truncated { wanted, found }));
         }
-        self.write_rest().in_file(&self.path)?;
+        self.write_rest()?;
         let sink = self.zip.finish().map_err(zip_problem).in_file(&self.path)?;
         self.failure.check().in_file(&self.path)?;
         sink.finish()
     }
 
-    fn write_rest(&mut self) -> std::result::Result<(), Problem> {
-        if let Some(labels) = &self.labels {
-            start(&mut self.zip, "labels.npy")?;
-            self.zip.write_all(&header_bytes(&format!("{}i8", order_mark()), &[labels.len() as u64]))?;
-            for label in labels {
-                self.zip.write_all(&i64::from(*label).to_ne_bytes())?;
-            }
-        }
-        if let Some(names) = &self.names {
-            start(&mut self.zip, "class_names.npy")?;
-            write_text(&mut self.zip, names.as_slice())?;
+    fn write_rest(&mut self) -> Result<()> {
+        let labels = self.labels.as_ref().map(|labels| label_cells(labels));
+        let labels = labels.map(|cells| NamedCells { name: "labels".to_owned(), cells });
+        let names = self.names.as_ref().map(|names| {
+            let cells = Cells::Text(names.as_slice().iter().cloned().map(Some).collect());
+            NamedCells { name: CLASS_NAMES[0].to_owned(), cells }
+        });
+        for column in labels.iter().chain(&self.keep).chain(&names) {
+            start(&mut self.zip, &format!("{}.npy", column.name))
+                .and_then(|()| write_vector(&mut self.zip, &column.cells))
+                .in_file(&self.path)
+                .map_err(|error| error.in_column(&column.name))?;
         }
         Ok(())
     }
@@ -121,16 +131,37 @@ fn zip_problem(error: zip::result::ZipError) -> Problem {
     Problem::Io(error.into())
 }
 
-/// Fixed-width UTF-32, as NumPy keeps text.
-fn write_text(out: &mut impl Write, text: &[String]) -> std::io::Result<()> {
-    let width = text.iter().map(|line| line.chars().count()).max().unwrap_or(0).max(1);
-    out.write_all(&header_bytes(&format!("{}U{width}", order_mark()), &[text.len() as u64]))?;
-    for line in text {
-        for code in line.chars().map(u32::from).chain(std::iter::repeat(0)).take(width) {
-            out.write_all(&code.to_ne_bytes())?;
+fn label_cells(labels: &[u32]) -> Cells {
+    Cells::Int(labels.iter().map(|&label| Some(label.into())).collect())
+}
+
+/// A column with its header. Text is fixed-width UTF-32, as NumPy keeps it; an empty cell is empty text or NaN, and an
+/// error among integers, which have no value for it.
+fn write_vector(out: &mut impl Write, cells: &Cells) -> std::result::Result<(), Problem> {
+    let width = match cells {
+        Cells::Text(v) => v.iter().flatten().map(|text| text.chars().count()).max().unwrap_or(0).max(1),
+        _ => 0,
+    };
+    let descr = match cells.cell_type() {
+        CellType::Bool => "|b1".to_owned(),
+        CellType::Int => format!("{}i8", order_mark()),
+        CellType::UInt => format!("{}u8", order_mark()),
+        CellType::Float => format!("{}f8", order_mark()),
+        CellType::Text => format!("{}U{width}", order_mark()),
+    };
+    out.write_all(&header_bytes(&descr, &[cells.len() as u64]))?;
+    match cells {
+        Cells::Text(v) => {
+            for text in v {
+                let text = text.as_deref().unwrap_or_default();
+                for code in text.chars().map(u32::from).chain(std::iter::repeat(0)).take(width) {
+                    out.write_all(&code.to_ne_bytes())?;
+                }
+            }
+            Ok(())
         }
+        numbers => write_numbers(out, numbers),
     }
-    Ok(())
 }
 
 fn row_bytes(block: &Block, row: usize) -> &[u8] {
@@ -180,9 +211,6 @@ impl NpyWriter {
 /// Writes labels as a `.npy` of `i64`.
 pub fn write_labels(path: &Path, overwrite: Overwrite, labels: &[u32]) -> Result<()> {
     let mut output = BufWriter::new(Output::create(path, overwrite)?);
-    output.write_all(&header_bytes(&format!("{}i8", order_mark()), &[labels.len() as u64])).in_file(path)?;
-    for label in labels {
-        output.write_all(&i64::from(*label).to_ne_bytes()).in_file(path)?;
-    }
+    write_vector(&mut output, &label_cells(labels)).in_file(path)?;
     output.into_inner().map_err(|error| error.into_error()).in_file(path)?.finish()
 }

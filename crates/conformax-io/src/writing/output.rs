@@ -3,12 +3,16 @@
 //! Bytes go to `.NAME.conformax-PID-RANDOM.tmp` in the same folder, which is locked while its writer lives; `finish`
 //! syncs it and gives it its name. A writer that is dropped removes it. One that was killed cannot, so the next writer of
 //! the same name does, even one that then finds the name taken: it removes every such file that nobody has locked.
+//!
+//! What is no plain file has nothing to be replaced and nothing to protect: a pipe or a device is written to as it is, and
+//! `-` is standard output.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
+
+use tempfile::NamedTempFile;
 
 use crate::error::{Error, InFile, Problem, Result};
 
@@ -25,30 +29,56 @@ pub enum Overwrite {
 /// A file being written.
 #[derive(Debug)]
 pub struct Output {
-    file: File,
+    target: Target,
     path: PathBuf,
-    temporary: PathBuf,
     overwrite: Overwrite,
     follows_dead_writer: bool,
-    finished: bool,
+}
+
+#[derive(Debug)]
+enum Target {
+    /// A plain file under a temporary name, removed when dropped.
+    Temporary(NamedTempFile),
+    /// A pipe or a device.
+    Special(File),
+    StandardOutput(io::Stdout),
 }
 
 impl Output {
-    /// Opens the temporary file; the folder must exist.
+    /// Opens the temporary file, or what is no plain file; the folder must exist.
     pub fn create(path: &Path, overwrite: Overwrite) -> Result<Self> {
+        let open = |target| Self { target, path: path.to_owned(), overwrite, follows_dead_writer: false };
         if path.is_dir() {
             return Err(Error::new(path, io::Error::from(io::ErrorKind::IsADirectory)));
+        }
+        if is_standard_output(path) {
+            let path = PathBuf::from("standard output");
+            return Ok(Self { path, ..open(Target::StandardOutput(io::stdout())) });
+        }
+        if Self::is_special(path) {
+            // What a shell has opened is added to, where it is a file after all.
+            let file = OpenOptions::new().append(true).open(path).in_file(path)?;
+            return Ok(open(Target::Special(file)));
         }
         if overwrite == Overwrite::Refuse && path.try_exists().in_file(path)? {
             remove_leftovers(path);
             return Err(Error::new(path, Problem::Exists));
         }
-        let (file, temporary) = create_locked(path).in_file(path)?;
+        let temporary = create_locked(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::new(path, Problem::NoFolder),
+            _ => Error::new(path, error),
+        })?;
         hold_where_asked("created", path);
         // Only now: were this writer killed between the two, a leftover would still tell of the one before it.
         let follows_dead_writer = remove_leftovers(path);
         hold_where_asked("cleared", path);
-        Ok(Self { file, path: path.to_owned(), temporary, overwrite, follows_dead_writer, finished: false })
+        Ok(Self { follows_dead_writer, ..open(Target::Temporary(temporary)) })
+    }
+
+    /// Whether a path stands for something that is written to as it is: standard output, a pipe or a device.
+    pub fn is_special(path: &Path) -> bool {
+        let special = |data: fs::Metadata| !data.is_file() && !data.is_dir();
+        is_standard_output(path) || is_descriptor(path) || fs::metadata(path).is_ok_and(special)
     }
 
     /// Whether an earlier writer of this name was killed: what it had finished elsewhere is then half of something.
@@ -56,58 +86,88 @@ impl Output {
         self.follows_dead_writer
     }
 
-    /// The name the file will have.
+    /// The name the file will have, or what standard output is called.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     /// Syncs the file and gives it its name.
-    pub fn finish(mut self) -> Result<()> {
-        self.commit().map_err(|error| match error.kind() {
-            io::ErrorKind::AlreadyExists => Error::new(&self.path, Problem::Exists),
-            _ => Error::new(&self.path, error),
-        })?;
-        self.finished = true;
-        Ok(())
+    pub fn finish(self) -> Result<()> {
+        let Self { target, path, overwrite, .. } = self;
+        let finished = match target {
+            Target::Temporary(temporary) => commit(temporary, &path, overwrite),
+            Target::Special(mut file) => file.flush(),
+            Target::StandardOutput(mut out) => out.flush(),
+        };
+        finished.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => Error::new(&path, Problem::Exists),
+            _ => Error::new(&path, error),
+        })
     }
 
-    fn commit(&mut self) -> io::Result<()> {
-        self.file.flush()?;
-        self.file.sync_all()?;
-        hold_where_asked("synced", &self.path);
-        match self.overwrite {
-            Overwrite::Replace => fs::rename(&self.temporary, &self.path)?,
-            Overwrite::Refuse => link(&self.temporary, &self.path)?,
-        }
-        hold_where_asked("named", &self.path);
-        sync_folder(&self.path)
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        if !self.finished {
-            // Nothing can be done about a failure here, and the next run tries again.
-            let _ = fs::remove_file(&self.temporary);
+    fn writer(&mut self) -> &mut dyn Write {
+        match &mut self.target {
+            Target::Temporary(temporary) => temporary.as_file_mut(),
+            Target::Special(file) => file,
+            Target::StandardOutput(out) => out,
         }
     }
 }
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let written = self.file.write(bytes)?;
+        let written = self.writer().write(bytes)?;
         hold_where_asked("written", &self.path);
         Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
+        self.writer().flush()
     }
 }
 
 impl Seek for Output {
+    /// Only a plain file has places: a device may take the call and stay where it is.
     fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
-        self.file.seek(to)
+        match &mut self.target {
+            Target::Temporary(temporary) => temporary.as_file_mut().seek(to),
+            Target::Special(_) | Target::StandardOutput(_) => Err(io::ErrorKind::NotSeekable.into()),
+        }
+    }
+}
+
+/// `-`, and the names that systems have for standard output.
+fn is_standard_output(path: &Path) -> bool {
+    ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].iter().any(|name| path == Path::new(name))
+}
+
+/// What a shell has opened, under the name that a program knows it by; behind it may be anything.
+fn is_descriptor(path: &Path) -> bool {
+    ["/dev/fd", "/proc/self/fd"].iter().any(|folder| path.parent() == Some(Path::new(folder)))
+}
+
+fn commit(temporary: NamedTempFile, path: &Path, overwrite: Overwrite) -> io::Result<()> {
+    temporary.as_file().sync_all()?;
+    hold_where_asked("synced", path);
+    match overwrite {
+        Overwrite::Replace => drop(temporary.persist(path)?),
+        Overwrite::Refuse => persist_new(temporary, path)?,
+    }
+    hold_where_asked("named", path);
+    sync_folder(path)
+}
+
+/// Gives the file its name without replacing another.
+fn persist_new(temporary: NamedTempFile, path: &Path) -> io::Result<()> {
+    match temporary.persist_noclobber(path) {
+        Ok(_) => Ok(()),
+        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Err(failed.error),
+        // File systems that know neither links nor a rename that does not replace: look, then rename.
+        Err(_) if path.try_exists()? => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(failed) => {
+            failed.file.persist(path)?;
+            Ok(())
+        }
     }
 }
 
@@ -121,24 +181,29 @@ fn temporary_prefix(path: &Path) -> String {
     format!(".{name}.conformax-")
 }
 
-fn create_locked(path: &Path) -> io::Result<(File, PathBuf)> {
+fn create_locked(path: &Path) -> io::Result<NamedTempFile> {
+    let prefix = format!("{}{}-", temporary_prefix(path), std::process::id());
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix).suffix(".tmp").rand_bytes(8);
+    // Temporary files are for their owner alone; this one becomes a file like any other.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     loop {
-        let random = RandomState::new().hash_one(path) as u32;
-        let name = format!("{}{}-{random:08x}.tmp", temporary_prefix(path), std::process::id());
-        let temporary = folder_of(path).join(name);
-        match OpenOptions::new().read(true).write(true).create_new(true).open(&temporary) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-            Err(error) => return Err(error),
-            Ok(file) => {
-                // Between its creation and its lock another run may take it for a leftover: that one then holds the
-                // lock, or has removed the file. Without locks in the file system nobody removes anything.
-                let taken = matches!(file.try_lock(), Err(TryLockError::WouldBlock));
-                if !taken && temporary.try_exists()? {
-                    return Ok((file, temporary));
-                }
-            }
+        let temporary = builder.tempfile_in(folder_of(path)).map_err(without_path)?;
+        // Between its creation and its lock another run may take it for a leftover: that one then holds the lock, or has
+        // removed the file. Without locks in the file system nobody removes anything.
+        let taken = matches!(temporary.as_file().try_lock(), Err(TryLockError::WouldBlock));
+        if !taken && temporary.path().try_exists()? {
+            return Ok(temporary);
         }
     }
+}
+
+/// The error of the system alone: the name of a temporary file means nothing to whoever named the output.
+fn without_path(error: io::Error) -> io::Error {
+    let cause = error.get_ref().and_then(|error| error.source()).and_then(|cause| cause.downcast_ref());
+    let code = cause.and_then(io::Error::raw_os_error);
+    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 /// Removes the temporary files of writers that died, and says whether there were any. Failing to is no reason not to
@@ -155,20 +220,6 @@ fn remove_leftovers(path: &Path) -> bool {
 fn remove_unlocked(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
     file.try_lock().is_ok() && fs::remove_file(path).is_ok()
-}
-
-/// Renames without replacing: a link fails where the name is taken, which a rename does not.
-fn link(temporary: &Path, path: &Path) -> io::Result<()> {
-    match fs::hard_link(temporary, path) {
-        Ok(()) => {
-            hold_where_asked("linked", path);
-            fs::remove_file(temporary)
-        }
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // File systems without links: look, then rename.
-        Err(_) if path.try_exists()? => Err(io::ErrorKind::AlreadyExists.into()),
-        Err(_) => fs::rename(temporary, path),
-    }
 }
 
 /// A new name survives a crash only once its folder is on disk too.
@@ -273,9 +324,9 @@ mod tests {
                     for _ in 0..100 {
                         let mut output = Output::create(path, Overwrite::Replace).unwrap();
                         output.write_all(&[writer; 100]).unwrap();
-                        assert!(output.temporary.exists());
-                        fs::rename(&output.temporary, &output.path).unwrap();
-                        output.finished = true;
+                        let Target::Temporary(temporary) = output.target else { panic!("a plain file") };
+                        assert!(temporary.path().exists());
+                        temporary.persist(path).unwrap();
                     }
                 });
             }
@@ -288,5 +339,53 @@ mod tests {
     fn a_missing_folder_is_named() {
         let error = Output::create(Path::new("/no/such/folder/sets.csv"), Overwrite::Refuse).unwrap_err();
         assert!(error.to_string().starts_with("/no/such/folder/sets.csv: "), "{error}");
+        assert!(matches!(error.problem(), Problem::NoFolder));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn everybody_may_read_what_everybody_may_read() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, plain) = (folder.path().join("sets.csv"), folder.path().join("plain"));
+        Output::create(&path, Overwrite::Refuse).unwrap().finish().unwrap();
+        fs::write(&plain, "").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&plain));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_device_or_a_pipe_is_written_to_and_stays() {
+        use std::os::unix::fs::FileTypeExt;
+        for overwrite in [Overwrite::Refuse, Overwrite::Replace] {
+            let mut output = Output::create(Path::new("/dev/null"), overwrite).unwrap();
+            output.write_all(b"nothing").unwrap();
+            assert!(output.seek(SeekFrom::Start(0)).is_err());
+            output.finish().unwrap();
+            assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let reader = std::thread::spawn({
+            let path = path.clone();
+            move || fs::read(path).unwrap()
+        });
+        let mut output = Output::create(&path, Overwrite::Replace).unwrap();
+        output.write_all(b"rows").unwrap();
+        output.finish().unwrap();
+        assert_eq!(reader.join().unwrap(), b"rows");
+        assert!(fs::metadata(&path).unwrap().file_type().is_fifo());
+        assert_eq!(names(folder.path()), ["pipe"]);
+    }
+
+    #[test]
+    fn a_dash_is_standard_output() {
+        for name in ["-", "/dev/stdout", "/proc/self/fd/1"] {
+            let output = Output::create(Path::new(name), Overwrite::Refuse).unwrap();
+            assert!(matches!(output.target, Target::StandardOutput(_)), "{name}");
+        }
+        assert!(!Path::new("-").exists());
     }
 }

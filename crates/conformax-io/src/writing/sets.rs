@@ -15,7 +15,7 @@ mod csv;
 #[cfg(feature = "jsonl")]
 mod json_lines;
 #[cfg(feature = "parquet")]
-mod table;
+pub(crate) mod table;
 
 /// Which columns the sets have.
 #[derive(Debug, Clone, Default)]
@@ -137,6 +137,12 @@ type Sink = BufWriter<Target>;
 /// One format's way of writing; `close` writes what comes last and gives the sink back.
 trait Encode: Send {
     fn write(&mut self, rows: &SetRows<'_>) -> std::result::Result<(), Problem>;
+
+    /// Hands on what was written, where the format can be read before its end.
+    fn flush(&mut self) -> std::result::Result<(), Problem> {
+        Ok(())
+    }
+
     fn close(self: Box<Self>) -> std::result::Result<Sink, Problem>;
 }
 
@@ -144,14 +150,19 @@ trait Encode: Send {
 pub struct SetsWriter {
     encode: Box<dyn Encode>,
     path: std::path::PathBuf,
+    /// Somebody may be reading along.
+    live: bool,
 }
 
 impl SetsWriter {
-    /// Opens a file; its format is told by its name.
+    /// Opens a file; its format is told by its name. A pipe or a device without a telling name gets JSON Lines.
     pub fn create(path: &Path, overwrite: Overwrite, columns: &SetColumns) -> Result<Self> {
-        let format = Format::of_name(path).ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
+        let live = Output::is_special(path);
+        let format = Format::of_name(path).or(live.then_some(Format::JsonLines));
+        let format = format.ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
         let output = Output::create(path, overwrite)?;
-        Self::new(Target::File(output), path, format, columns)
+        let path = output.path().to_owned();
+        Ok(Self { live, ..Self::new(Target::File(output), &path, format, columns)? })
     }
 
     /// Writes into a pipe, such as standard output.
@@ -176,12 +187,14 @@ impl SetsWriter {
             _ => Err(Problem::SetsFormat(format)),
         };
         let encode = encode.map_err(|problem| Error::new(path, problem))?;
-        Ok(Self { encode, path: path.to_owned() })
+        Ok(Self { encode, path: path.to_owned(), live: true })
     }
 
-    /// Appends sets.
+    /// Appends sets; whoever reads from a pipe has them when this returns, if the format is a text.
     pub fn write(&mut self, rows: &SetRows<'_>) -> Result<()> {
-        self.encode.write(rows).map_err(|problem| Error::new(&self.path, problem))
+        let written = self.encode.write(rows);
+        let written = if self.live { written.and_then(|()| self.encode.flush()) } else { written };
+        written.map_err(|problem| Error::new(&self.path, problem))
     }
 
     /// Writes what comes last and gives the file its name.

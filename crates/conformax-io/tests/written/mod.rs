@@ -11,7 +11,8 @@ use arrow_array::{
     UInt16Array,
 };
 use arrow_schema::{DataType, Field, Schema};
-use conformax_io::{Block, DataFingerprint, Dtype, Values, row_fingerprints};
+use conformax::DataFingerprint;
+use conformax_io::{Block, Dtype, Values};
 use half::{bf16, f16};
 
 /// Logits on a grid that every type down to bfloat16 holds exactly.
@@ -141,10 +142,8 @@ impl Sample {
     pub fn fingerprint(&self) -> u64 {
         let block =
             Block { classes: self.classes, logits: Values::F64(self.logits.clone()), ..Block::default() };
-        let mut rows = Vec::new();
-        row_fingerprints(&block, &mut rows);
         let mut data = DataFingerprint::default();
-        data.extend(&rows);
+        data.extend(&block.row_fingerprints());
         data.value()
     }
 

@@ -49,6 +49,10 @@ impl Encode for CsvSets {
         Ok(())
     }
 
+    fn flush(&mut self) -> Result<(), Problem> {
+        Ok(self.writer.flush()?)
+    }
+
     fn close(self: Box<Self>) -> Result<Sink, Problem> {
         self.writer.into_inner().map_err(|error| Problem::Io(error.into_error()))
     }

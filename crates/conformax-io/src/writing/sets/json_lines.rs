@@ -68,6 +68,10 @@ impl Encode for JsonLinesSets {
         (0..rows.sets()).try_for_each(|set| self.write_set(rows, set))
     }
 
+    fn flush(&mut self) -> Result<(), Problem> {
+        Ok(self.sink.flush()?)
+    }
+
     fn close(self: Box<Self>) -> Result<Sink, Problem> {
         Ok(self.sink)
     }

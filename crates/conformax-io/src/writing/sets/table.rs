@@ -85,14 +85,14 @@ impl Encode for ArrowSets {
 }
 
 /// A full disk is told as one, not as a fault of the format.
-fn parquet_problem(error: ParquetError) -> Problem {
+pub(crate) fn parquet_problem(error: ParquetError) -> Problem {
     Problem::Io(match error {
         ParquetError::External(cause) => cause.downcast().map_or_else(std::io::Error::other, |error| *error),
         other => std::io::Error::other(other),
     })
 }
 
-fn arrow_problem(error: ArrowError) -> Problem {
+pub(crate) fn arrow_problem(error: ArrowError) -> Problem {
     match error {
         ArrowError::IoError(_, error) => Problem::Io(error),
         other => Problem::Io(std::io::Error::other(other)),
@@ -117,7 +117,7 @@ fn item_field(item: DataType) -> Arc<Field> {
     Arc::new(Field::new_list_field(item, false))
 }
 
-fn data_type(kind: CellType) -> DataType {
+pub(crate) fn data_type(kind: CellType) -> DataType {
     match kind {
         CellType::Bool => DataType::Boolean,
         CellType::Int => DataType::Int64,
@@ -196,7 +196,7 @@ fn floats(values: &[f64]) -> ArrayRef {
     Arc::new(Float64Array::from(values.to_vec()))
 }
 
-fn kept(cells: &Cells) -> ArrayRef {
+pub(crate) fn kept(cells: &Cells) -> ArrayRef {
     match cells {
         Cells::Bool(v) => Arc::new(BooleanArray::from(v.clone())),
         Cells::Int(v) => Arc::new(Int64Array::from(v.clone())),
