@@ -26,6 +26,7 @@ mod procedure;
 mod progress;
 mod results;
 mod results_csv;
+mod row_influence;
 mod row_sizes;
 mod run;
 mod splits;
