@@ -7,6 +7,7 @@ mod activation;
 mod array;
 mod calibration;
 mod command;
+mod cuda;
 mod error;
 mod evaluate;
 mod fingerprint;
@@ -29,6 +30,10 @@ mod _conformax {
     use crate::calibration::Calibration;
     #[pymodule_export]
     use crate::command::run_command;
+    #[pymodule_export]
+    use crate::cuda::{
+        cuda_entmax, cuda_entmax_backward, cuda_entmax_loss, cuda_entmax_loss_backward, cuda_problem,
+    };
     #[pymodule_export]
     use crate::evaluate::evaluate;
     #[pymodule_export]

@@ -158,6 +158,63 @@ def entmax_gamma_derivative(p: NDArray[Any], gamma: float, *, n_threads: int | N
 def entmax_loss(
     logits: NDArray[Any], labels: NDArray[np.uint32], gamma: float, *, n_threads: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
+def cuda_problem() -> str | None: ...
+def cuda_entmax(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    out: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_backward(
+    device: int,
+    stream: int,
+    dtype: int,
+    p: int,
+    upstream: int,
+    out: int,
+    in_gamma: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_loss(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    labels: int,
+    losses: int,
+    kept: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_loss_backward(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    labels: int,
+    kept: int,
+    upstream: int,
+    spread: int,
+    out: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
 def conformal_rank(n: int, alpha: str) -> int | None: ...
 def rows_needed(alpha: str) -> int: ...
 def coverage_interval(
