@@ -3,7 +3,9 @@
 #![allow(unsafe_code)]
 
 use conformax::Gamma;
-use conformax_cuda::{Backward, Dtype, Error, Forward, GammaOf, Gpu, Loss, LossBackward, Stream};
+use conformax_cuda::{
+    Backward, Dtype, Error, Family, Forward, FoundSets, GammaOf, Gpu, LabelScores, Loss, LossBackward, Stream,
+};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -139,4 +141,102 @@ pub fn cuda_entmax_loss_backward(
         LossBackward { dtype, logits, labels, kept, upstream, spread, out, rows, classes, gamma };
     // SAFETY: as for `cuda_entmax`.
     on(device, py, |gpu| unsafe { backward.launch(gpu, Stream(stream)) })
+}
+
+/// Rows of logits on a device under a score of the entmax family: launches whose results have the CPU's bits.
+#[pyclass(frozen, module = "conformax._conformax")]
+pub struct CudaRows {
+    family: Family,
+    device: usize,
+    stream: u64,
+}
+
+#[pymethods]
+impl CudaRows {
+    /// Labels that a row may find before it is left to `score_all`.
+    #[classattr]
+    const PLACES: usize = FoundSets::PLACES;
+
+    #[new]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        device: usize,
+        stream: u64,
+        dtype: u32,
+        logits: u64,
+        rows: u64,
+        classes: u64,
+        gamma: f64,
+        fault: u64,
+    ) -> PyResult<Self> {
+        let gamma = Gamma::new(gamma).map_err(|error| python_error(error.into()))?;
+        let family = Family { dtype: dtype_of(dtype)?, logits, rows, classes, gamma, fault };
+        Ok(Self { family, device, stream })
+    }
+
+    /// The score of one label of every row.
+    fn score_labels(
+        &self,
+        py: Python<'_>,
+        labels: u64,
+        scores: u64,
+        bad_label: u64,
+        never: bool,
+    ) -> PyResult<()> {
+        let to = LabelScores { labels, scores, bad_label, never };
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe { self.family.score_labels(gpu, Stream(self.stream), to) })
+    }
+
+    /// The score of every label, +∞ for those further than `bound` below the maximum.
+    fn score_all(&self, py: Python<'_>, bound: f64, scores: u64) -> PyResult<()> {
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe { self.family.score_all(gpu, Stream(self.stream), bound, scores) })
+    }
+
+    /// The set of every row at a finite threshold, not yet packed.
+    fn find_sets(
+        &self,
+        py: Python<'_>,
+        threshold: f64,
+        sizes: u64,
+        found: u64,
+        too_many: u64,
+        top_label: bool,
+    ) -> PyResult<()> {
+        let to = FoundSets { threshold, sizes, found, too_many, top_label };
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe { self.family.find_sets(gpu, Stream(self.stream), to) })
+    }
+
+    /// Moves what `find_sets` found to its place end to end.
+    fn pack_sets(&self, py: Python<'_>, sizes: u64, found: u64, offsets: u64, packed: u64) -> PyResult<()> {
+        let from = FoundSets { threshold: 0.0, sizes, found, too_many: 0, top_label: false };
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe {
+            self.family.pack_sets(gpu, Stream(self.stream), from, offsets, packed)
+        })
+    }
+
+    /// The probabilities of the labels of sets at a threshold, packed as they are.
+    fn probabilities(
+        &self,
+        py: Python<'_>,
+        threshold: f64,
+        offsets: u64,
+        packed: u64,
+        p: u64,
+        pool: u64,
+    ) -> PyResult<()> {
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe {
+            self.family.probabilities(gpu, Stream(self.stream), threshold, [offsets, packed, p, pool])
+        })
+    }
+
+    /// The fingerprint of every row.
+    fn fingerprints(&self, py: Python<'_>, out: u64) -> PyResult<()> {
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe { self.family.fingerprints(gpu, Stream(self.stream), out) })
+    }
 }

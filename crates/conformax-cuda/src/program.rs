@@ -94,6 +94,8 @@ impl Program {
         };
         let mut options = vec![
             "--std=c++17".to_owned(),
+            // Lambdas too run on the device; NVRTC before 13.4 wants to be told.
+            "--device-as-default-execution-space".to_owned(),
             format!("-DDTYPE={}", self.dtype.code()),
             format!("-DVEC={}", self.vec),
             format!("-DKIND={kind}"),

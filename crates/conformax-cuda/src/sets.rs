@@ -53,6 +53,8 @@ pub struct FoundSets {
     pub sizes: u64,
     /// Address of [`FoundSets::PLACES`] labels a row, `u32`.
     pub found: u64,
+    /// Address of the least row with too many; set as `fault` is.
+    pub too_many: u64,
     /// Whether an empty set gets the top label and its ties.
     pub top_label: bool,
 }
@@ -209,6 +211,7 @@ impl Family {
             threshold: to.threshold,
             sizes: to.sizes,
             found: to.found,
+            bad_label: to.too_many,
             top_label: i32::from(to.top_label),
             ..self.score_rows()?
         };

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _blocks, _conformax
+from . import _blocks, _conformax, _cuda
 from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import Logits, as_draws, as_labels
 from ._levels import levels
@@ -126,6 +126,12 @@ class SplitConformalClassifier:
         caller's own for randomised scores, one per row.
         """
         rule = self._rule()
+        if u is None and _cuda.on_gpu(logits, rule):
+            names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
+            calibration = _cuda.calibration_of(
+                rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
+            )
+            return self._calibrated(calibration, names)
         rows = Logits.of(logits)
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(labels, rows.shape[1], names)
@@ -190,8 +196,11 @@ class SplitConformalClassifier:
 
         `alpha` asks for other levels than the classifier's own.
         """
-        rows, draws = self._rows(logits), as_draws(u)
         wanted, several = self._levels(alpha)
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            on_device = _cuda.sets_of(self, logits, wanted)
+            return on_device if several else on_device[0]
+        rows, draws = self._rows(logits), as_draws(u)
         thresholds = [self._calibration.level(level)[0] for level in wanted]
         packed = _blocks.predict(self._fitted_rule, thresholds, rows, draws, **self._options())
         found = [
@@ -214,8 +223,11 @@ class SplitConformalClassifier:
         An empty set gives a row of zeros. A label on the boundary of the set may have probability zero too, so read
         sets off `predict_set`.
         """
-        rows, draws = self._rows(logits), as_draws(u)
         wanted, several = self._levels(alpha)
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            on_device = _cuda.probabilities_of(self, logits, wanted)
+            return on_device if several else on_device[0]
+        rows, draws = self._rows(logits), as_draws(u)
         dense = []
         for level in wanted:
             threshold = self._calibration.level(level)[0]
@@ -234,6 +246,8 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(logits)
         return _blocks.p_values(self._calibration, rows, as_draws(u), n_threads=self.n_threads)
 
@@ -246,7 +260,7 @@ class SplitConformalClassifier:
         """Coverage, sizes and the rest on test rows; a list of `Evaluation` where there is a list of levels."""
         wanted, several = self._levels(alpha)
         found = [
-            evaluate_sets(sets, labels, level, strata, coverage_interval=self._interval(level, len(sets)))
+            evaluate_sets(_on_host(sets), _on_host(labels), level, strata, coverage_interval=self._interval(level, len(sets)))
             for sets, level in zip(self.predict_set(logits, alpha=wanted, u=u), wanted)
         ]
         return found if several else found[0]
@@ -448,6 +462,11 @@ class SplitConformalClassifier:
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):
             raise not_calibrated(type(self).__name__)
+
+
+def _on_host(data: Any) -> Any:
+    """Sets and labels on a GPU, copied; anything else as it is."""
+    return data.cpu() if isinstance(data, _cuda.CudaPredictionSets) or getattr(data, "is_cuda", False) else data
 
 
 def _one_or_all(alphas: list[float]) -> Any:

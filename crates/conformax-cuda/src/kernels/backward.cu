@@ -47,50 +47,42 @@ __device__ __noinline__ double drift_of(double p, const Index &index) {
     return -log_p * log_p * moment(-(index.gamma - 1.0) * log_p);
 }
 
-// `pairs(f)` calls f with p and upstream, p > 0; `put` is what a label gets.
+// `pairs(f)` calls f with weight, upstream and p of each label that has mass.
 template <class Team, class Pairs> struct Centre {
     Work origin, mean;
 
-    __device__ Centre(Pairs pairs, const Index &index) {
+    __device__ Centre(Pairs pairs) {
         origin = 0;
 #if KIND >= 4
         Work heaviest = 0;
-        pairs([&](Work p, Work u) {
-            Work weight = weight_of(p, index);
-            heaviest = weight > heaviest ? weight : heaviest;
-        });
+        pairs([&](Work weight, Work, Work) { heaviest = weight > heaviest ? weight : heaviest; });
         heaviest = -Team::least(-heaviest);
         // Of the heaviest any will do; the least of their upstreams is the same for every thread.
         Work least = (Work)__longlong_as_double(0x7ff0000000000000ll);
-        pairs([&](Work p, Work u) { least = weight_of(p, index) == heaviest && u < least ? u : least; });
+        pairs([&](Work weight, Work u, Work) { least = weight == heaviest && u < least ? u : least; });
         origin = Team::least(least);
 #endif
         Work total = 0, moment = 0;
-        pairs([&](Work p, Work u) {
-            Work weight = weight_of(p, index);
+        pairs([&](Work weight, Work u, Work) {
             total += weight;
             moment += weight * (u - origin);
         });
-        total = Team::sum(total);
-        moment = Team::sum(moment);
+        Team::sum_both(total, moment);
         mean = moment / total;
     }
 
-    __device__ Work at(Work p, Work u, const Index &index) const {
-        return weight_of(p, index) * ((u - origin) - mean);
-    }
+    __device__ Work at(Work weight, Work u) const { return weight * ((u - origin) - mean); }
 };
 
-template <class Team, class Pairs>
-__device__ __forceinline__ Centre<Team, Pairs> centre_of(Pairs pairs, const Index &index) {
-    return Centre<Team, Pairs>(pairs, index);
+template <class Team, class Pairs> __device__ __forceinline__ Centre<Team, Pairs> centre_of(Pairs pairs) {
+    return Centre<Team, Pairs>(pairs);
 }
 
-template <class Team, class Pairs, class At>
-__device__ void add_gamma(const Rows &all, i64 row, bool mine, const Index &index, Pairs pairs, At at) {
+template <class Team, class Pairs, class Middle>
+__device__ void add_gamma(const Rows &all, i64 row, bool mine, const Index &index, Pairs pairs, const Middle &centre) {
 #ifdef IN_GAMMA
     double sum = 0.0;
-    pairs([&](Work p, Work u) { sum += (double)at(p, u) * drift_of(p, index); });
+    pairs([&](Work weight, Work u, Work p) { sum += (double)centre.at(weight, u) * drift_of(p, index); });
     sum = Team::sum(sum);
     if (mine && Team::rank() == 0) all.in_gamma[row] = index.kind < 0 ? NOWHERE : sum;
 #endif
@@ -133,14 +125,14 @@ extern "C" __global__ void __launch_bounds__(ROWS) backward_narrow(Rows all) {
         auto pairs = [&](auto f) {
 #pragma unroll
             for (int k = 0; k < CLASSES; ++k) {
-                if (!(p[k] <= 0)) f((Work)p[k], (Work)u[k]);
+                if (!(p[k] <= 0)) f(weight_of(p[k], index), (Work)u[k], (Work)p[k]);
             }
         };
-        auto centre = centre_of<Team>(pairs, index);
-        add_gamma<Team>(all, row, true, index, pairs, [&](Work p, Work u) { return centre.at(p, u, index); });
+        auto centre = centre_of<Team>(pairs);
+        add_gamma<Team>(all, row, true, index, pairs, centre);
 #pragma unroll
         for (int k = 0; k < CLASSES; ++k) {
-            held[threadIdx.x * PITCH + k] = p[k] <= 0 ? (Real)0 : (Real)centre.at(p[k], u[k], index);
+            held[threadIdx.x * PITCH + k] = p[k] <= 0 ? (Real)0 : (Real)centre.at(weight_of(p[k], index), u[k]);
         }
     }
     __syncthreads();
@@ -157,66 +149,135 @@ extern "C" __global__ void __launch_bounds__(ROWS) backward_narrow(Rows all) {
 #endif
 
 #ifdef HELD
-extern "C" __global__ void __launch_bounds__(THREADS) backward_held(Rows all) {
+extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : 4)
+    backward_held(Rows all) {
     typedef WarpTeam<LANES> Team;
     i64 row = (i64)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
     bool mine = row < all.rows;
     if (!mine) row = all.rows - 1;
     const Stored *masses = all.p + row * all.classes;
     const Stored *upstream = all.upstream + row * all.classes;
-    Real p[VALUES], u[VALUES];
+    Stored *to = all.out + row * all.classes;
+    Real p[VALUES];
+    // All loads are under way before the first is looked at.
+    Pack packs[VALUES / VEC];
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        bool inside = at < all.classes;
-        Pack pack;
-        if (inside) pack = load_pack(masses + at);
-#pragma unroll
-        for (int e = 0; e < VEC; ++e) p[i * VEC + e] = inside ? widen(pack.at[e]) : (Real)0;
+        packs[i] = load_pack(masses + (at < all.classes ? at : 0));
     }
+#if KIND == 0
+    Pack weighed[VALUES / VEC];
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
-        bool any = false;
+        u32 at = (i * LANES + Team::rank()) * VEC;
+        weighed[i] = load_pack(upstream + (at < all.classes ? at : 0));
+    }
+#endif
 #pragma unroll
-        for (int e = 0; e < VEC; ++e) any |= !(p[i * VEC + e] <= 0);
-        Pack pack = {};
-        if (any) pack = load_pack(upstream + (i * LANES + Team::rank()) * VEC);
+    for (int i = 0; i < VALUES / VEC; ++i) {
+        bool inside = (i * LANES + Team::rank()) * VEC < all.classes;
 #pragma unroll
-        for (int e = 0; e < VEC; ++e) u[i * VEC + e] = widen(pack.at[e]);
+        for (int e = 0; e < VEC; ++e) p[i * VEC + e] = inside ? widen(packs[i].at[e]) : (Real)0;
     }
     Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
+#if KIND == 0
+    Real u[VALUES];
+#pragma unroll
+    for (int i = 0; i < VALUES; ++i) u[i] = widen(weighed[i / VEC].at[i % VEC]);
     auto pairs = [&](auto f) {
 #pragma unroll
         for (int i = 0; i < VALUES; ++i) {
-            if (!(p[i] <= 0)) f((Work)p[i], (Work)u[i]);
+            if (!(p[i] <= 0)) f((Work)p[i], (Work)u[i], (Work)p[i]);
         }
     };
-    auto centre = centre_of<Team>(pairs, index);
-    add_gamma<Team>(all, row, mine, index, pairs, [&](Work p, Work u) { return centre.at(p, u, index); });
+    auto centre = centre_of<Team>(pairs);
+    add_gamma<Team>(all, row, mine, index, pairs, centre);
     if (!mine) return;
-    Stored *to = all.out + row * all.classes;
+#pragma unroll
+    for (int i = 0; i < VALUES / VEC; ++i) {
+        u32 at = (i * LANES + Team::rank()) * VEC;
+        Pack pack;
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) pack.at[e] = narrow((Real)centre.at(p[i * VEC + e], u[i * VEC + e]));
+        if (at < all.classes) store_pack(to + at, pack);
+    }
+#else
+    // The few masses go to the thread's own column with their places; every one is stored and only positive ones move on.
+    __shared__ Real columns[(VALUES + 1) * THREADS];
+    __shared__ unsigned char places[(VALUES + 1) * THREADS];
+    Real *column = columns + threadIdx.x;
+    unsigned char *place = places + threadIdx.x;
+    u32 end = 0;
+#pragma unroll
+    for (int i = 0; i < VALUES; ++i) {
+        column[end] = p[i];
+        place[end] = (unsigned char)i;
+        end += p[i] <= 0 ? 0 : THREADS;
+    }
+    u32 longest = warp_most(end);
+    auto upstream_at = [&](u32 at) {
+        u32 i = place[at];
+        return (Work)widen(upstream[(i / VEC * LANES + Team::rank()) * VEC + i % VEC]);
+    };
+    // Of most rows a thread has at most this many, which then stay in registers.
+#define NEAR 4
+    Work weight[NEAR], u[NEAR];
+#pragma unroll
+    for (int i = 0; i < NEAR; ++i) u[i] = i * THREADS < end ? upstream_at(i * THREADS) : (Work)0;
+#pragma unroll
+    for (int i = 0; i < NEAR; ++i) {
+        weight[i] = 0;
+        if (i * THREADS < longest) {
+            Work own = i * THREADS < end ? (Work)column[i * THREADS] : (Work)0;
+            if (i * THREADS < end) weight[i] = weight_of(own, index);
+        }
+    }
+    auto pairs = [&](auto f) {
+#pragma unroll
+        for (int i = 0; i < NEAR; ++i) {
+            if (i * THREADS < end) f(weight[i], u[i], (Work)column[i * THREADS]);
+        }
+        for (u32 at = NEAR * THREADS; at < end; at += THREADS) {
+            f(weight_of(column[at], index), upstream_at(at), (Work)column[at]);
+        }
+    };
+    auto centre = centre_of<Team>(pairs);
+    add_gamma<Team>(all, row, mine, index, pairs, centre);
+    if (!mine) return;
+    for (u32 at = NEAR * THREADS; at < end; at += THREADS) {
+        column[at] = (Real)centre.at(weight_of(column[at], index), upstream_at(at));
+    }
+#pragma unroll
+    for (int i = 0; i < NEAR; ++i) {
+        if (i * THREADS < end) column[i * THREADS] = (Real)centre.at(weight[i], u[i]);
+    }
+    u32 taken = 0;
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
         Pack pack;
 #pragma unroll
         for (int e = 0; e < VEC; ++e) {
-            Real own = p[i * VEC + e];
-            pack.at[e] = narrow(own <= 0 ? (Real)0 : (Real)centre.at(own, u[i * VEC + e], index));
+            bool none = p[i * VEC + e] <= 0;
+            pack.at[e] = narrow(none ? (Real)0 : column[taken]);
+            taken += none ? 0 : THREADS;
         }
         if (at < all.classes) store_pack(to + at, pack);
     }
+#endif
 }
 #endif
 
 #ifdef WIDE
 #define FLIGHT 4
 #define LIST 2048
+#define WARPS (THREADS / 32)
+#define REGION (LIST / WARPS)
 
 extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
     __shared__ Real list_p[LIST], list_u[LIST];
     __shared__ u32 list_at[LIST];
-    __shared__ int listed;
     i64 row = blockIdx.x;
     const Stored *masses = all.p + row * all.classes;
     const Stored *upstream = all.upstream + row * all.classes;
@@ -226,13 +287,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
     head = head < all.classes ? head : all.classes;
     u32 packs = (all.classes - head) / VEC;
     u32 ends = all.classes - packs * VEC;
-    if (threadIdx.x == 0) listed = 0;
-    __syncthreads();
-    auto take = [&](Stored stored, u32 at) {
-        Real p = widen(stored);
-        if (p <= 0) return;
-        int next = atomicAdd(&listed, 1);
-        if (next < LIST) list_p[next] = p, list_u[next] = widen(upstream[at]), list_at[next] = at;
+    // Every warp has a region of its own and fills it in the order in which it reads: sums come out the same each time.
+    const int first = threadIdx.x / 32 * REGION;
+    int count = 0;
+    auto take = [&](Real p, u32 at) {
+        bool in = !(p <= 0);
+        u32 who = __ballot_sync(WHOLE, in);
+        int next = count + __popc(who & ((1u << threadIdx.x % 32) - 1));
+        if (in && next < REGION) list_p[first + next] = p, list_at[first + next] = at;
+        count += __popc(who);
     };
     // Softmax has mass everywhere: its rows are read twice instead.
     bool fits = !is_kind(index, 0);
@@ -247,35 +310,35 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
 #pragma unroll
             for (int i = 0; i < FLIGHT; ++i) {
                 u32 v = start + i * THREADS + threadIdx.x;
-                if (v >= packs) continue;
-                Pack zeros = {};
-                store_pack(to + head + v * VEC, zeros);
                 bool any = false;
+                if (v < packs) {
+                    Pack zeros = {};
+                    store_pack(to + head + v * VEC, zeros);
 #pragma unroll
-                for (int e = 0; e < VEC; ++e) any |= !(widen(held[i].at[e]) <= 0);
-                if (any) {
+                    for (int e = 0; e < VEC; ++e) any |= !(widen(held[i].at[e]) <= 0);
+                }
+                if (__any_sync(WHOLE, any)) {
 #pragma unroll
-                    for (int e = 0; e < VEC; ++e) take(held[i].at[e], head + v * VEC + e);
+                    for (int e = 0; e < VEC; ++e) take(any ? widen(held[i].at[e]) : (Real)0, head + v * VEC + e);
                 }
             }
         }
-        if (threadIdx.x < ends) {
-            u32 at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
-            to[at] = narrow(0);
-            take(masses[at], at);
-        }
-        __syncthreads();
-        fits = listed <= LIST;
+        u32 edge = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
+        if (threadIdx.x < ends) to[edge] = narrow(0);
+        take(threadIdx.x < ends ? widen(masses[edge]) : (Real)0, edge);
+        fits = !__syncthreads_or(count > REGION);
     }
     if (fits) {
-        int count = listed;
+        for (int i = threadIdx.x % 32; i < count; i += 32) list_u[first + i] = widen(upstream[list_at[first + i]]);
         auto pairs = [&](auto f) {
-            for (int i = threadIdx.x; i < count; i += THREADS) f((Work)list_p[i], (Work)list_u[i]);
+            for (int i = first + threadIdx.x % 32; i < first + count; i += 32) {
+                f(weight_of(list_p[i], index), (Work)list_u[i], (Work)list_p[i]);
+            }
         };
-        auto centre = centre_of<BlockTeam>(pairs, index);
-        add_gamma<BlockTeam>(all, row, true, index, pairs, [&](Work p, Work u) { return centre.at(p, u, index); });
-        for (int i = threadIdx.x; i < count; i += THREADS) {
-            to[list_at[i]] = narrow((Real)centre.at(list_p[i], list_u[i], index));
+        auto centre = centre_of<BlockTeam>(pairs);
+        add_gamma<BlockTeam>(all, row, true, index, pairs, centre);
+        for (int i = first + threadIdx.x % 32; i < first + count; i += 32) {
+            to[list_at[i]] = narrow((Real)centre.at(weight_of(list_p[i], index), list_u[i]));
         }
         return;
     }
@@ -286,19 +349,19 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
 #pragma unroll
             for (int e = 0; e < VEC; ++e) {
                 Real p = widen(held.at[e]);
-                if (!(p <= 0)) f((Work)p, (Work)widen(weighed.at[e]));
+                if (!(p <= 0)) f(weight_of(p, index), (Work)widen(weighed.at[e]), (Work)p);
             }
         }
         if (threadIdx.x < ends) {
             u32 at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
             Real p = widen(masses[at]);
-            if (!(p <= 0)) f((Work)p, (Work)widen(upstream[at]));
+            if (!(p <= 0)) f(weight_of(p, index), (Work)widen(upstream[at]), (Work)p);
         }
     };
-    auto centre = centre_of<BlockTeam>(pairs, index);
-    add_gamma<BlockTeam>(all, row, true, index, pairs, [&](Work p, Work u) { return centre.at(p, u, index); });
+    auto centre = centre_of<BlockTeam>(pairs);
+    add_gamma<BlockTeam>(all, row, true, index, pairs, centre);
     auto written = [&](Stored p, Stored u) {
-        return narrow(widen(p) <= 0 ? (Real)0 : (Real)centre.at(widen(p), widen(u), index));
+        return narrow(widen(p) <= 0 ? (Real)0 : (Real)centre.at(weight_of(widen(p), index), widen(u)));
     };
     for (u32 v = threadIdx.x; v < packs; v += THREADS) {
         Pack held = load_pack(masses + head + v * VEC), weighed = load_pack(upstream + head + v * VEC);

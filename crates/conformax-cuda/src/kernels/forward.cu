@@ -56,7 +56,7 @@ __device__ void write_loss(const Rows &all, i64 row, const Root &root, const Ind
         loss = others < CONFIDENT ? others + confident_term(others, 1.0) : log(root.total) + gap;
     } else {
         double slack = slack_of(gap, root, index), inner = slack > 0.0 ? slack : 0.0;
-        double own = (double)mass_of((Real)gap, root, index) * (double)share_of(root, index);
+        double own = (double)mass_of((Gap)gap, root, index) * (double)share_of(root, index);
         double depth = is_kind(index, 3) ? root.a + gap : 1.0 - slack;
         depth = index.delta * (depth < 1.0 ? depth : 1.0);
         double term = others < CONFIDENT ? confident_term(others, index.gamma)
@@ -73,7 +73,7 @@ __device__ void add_loss(const Rows &all, i64 row, bool mine, const Root &root, 
 #if JOB == 1
     i64 label = all.labels[row];
     double others = 0.0, powers = 0.0, share = share_of(root, index);
-    each([&](Real g, u32 at) {
+    each([&](Gap g, u32 at) {
         Real mass = mass_of(g, root, index);
         if (mass > 0 && at != label) {
             double p = (double)mass * share;
@@ -110,15 +110,15 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
     i64 row = first + threadIdx.x;
     if (threadIdx.x < here) {
         Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
-        Real g[CLASSES];
+        Gap g[CLASSES];
         Real top = -infinity();
 #pragma unroll
         for (int k = 0; k < CLASSES; ++k) {
             g[k] = held[threadIdx.x * PITCH + k];
-            top = larger(top, g[k]);
+            top = larger(top, (Real)g[k]);
         }
 #pragma unroll
-        for (int k = 0; k < CLASSES; ++k) g[k] = gap_of(top, g[k], index);
+        for (int k = 0; k < CLASSES; ++k) g[k] = gap_of(top, (Real)g[k], index);
         Root root = {top, 0.0, 0.0, 0.0, 1.0};
         solve<Team>(root, [&](auto f) {
 #pragma unroll
@@ -152,85 +152,142 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #endif
 
 #ifdef HELD
-// Gaps below 1 that a thread takes from the list; more in a row, and all of its gaps are gone through.
-#define LISTED (KIND < 3 ? 2 : 4)
+// Gaps that a thread takes when they are dealt out evenly.
+#define DEALT 4
 
-extern "C" __global__ void __launch_bounds__(THREADS) forward_held(Rows all) {
+// Blocks a multiprocessor should have room for: more hide the wait for memory, fewer leave more registers.
+#define HELD_BLOCKS (KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 6 : 4)
+
+extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(Rows all) {
     typedef WarpTeam<LANES> Team;
     i64 row = (i64)blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES;
     bool mine = row < all.rows;
     if (!mine) row = all.rows - 1;
     const Stored *from = all.z + row * all.classes;
-    Real g[VALUES];
+    Real z[VALUES];
     Real top = -infinity();
+    // All loads are under way before the first is looked at.
+    Pack packs[VALUES / VEC];
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        bool inside = at < all.classes;
-        Pack pack;
-        if (inside) pack = load_pack(from + at);
-#pragma unroll
-        for (int e = 0; e < VEC; ++e) g[i * VEC + e] = inside ? widen(pack.at[e]) : -infinity();
+        packs[i] = load_pack(from + (at < all.classes ? at : 0));
     }
 #pragma unroll
-    for (int i = 0; i < VALUES; ++i) top = larger(top, g[i]);
+    for (int i = 0; i < VALUES / VEC; ++i) {
+        bool inside = (i * LANES + Team::rank()) * VEC < all.classes;
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) z[i * VEC + e] = inside ? widen(packs[i].at[e]) : -infinity();
+    }
+#pragma unroll
+    for (int i = 0; i < VALUES; ++i) top = larger(top, z[i]);
     top = Team::most(top);
     Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
-#pragma unroll
-    for (int i = 0; i < VALUES; ++i) g[i] = gap_of(top, g[i], index);
-
     Root root = {top, 0.0, 0.0, 0.0, 1.0};
-#if KIND != 0
-    __shared__ Real list[THREADS * LISTED];
-    Real *own = list + threadIdx.x / LANES * (LANES * LISTED);
-    int count = 0, listed;
+#if KIND == 0
+    solve<Team>(root, [&](auto f) {
 #pragma unroll
-    for (int i = 0; i < VALUES; ++i) count += g[i] < 1;
-    int place = Team::before(count, listed);
-    // Of softmax's rows every gap counts.
-    bool fits = !Team::any(listed > LANES * LISTED || index.kind == 0);
-    if (fits) {
+        for (int i = 0; i < VALUES; ++i) f(gap_of(top, z[i], index));
+    }, index);
+#else
+    // The few logits within reach go to the thread's own column of shared memory; of softmax's rows all do. Every logit is
+    // stored and only those within reach move on to the next place: a store is cheaper than a branch.
+    __shared__ Real columns[(VALUES + 1) * THREADS];
+    Real *column = columns + threadIdx.x;
+    Real bound = index.kind == 0 ? -infinity() : top - quick_ratio((Real)1.000001, (Real)index.scale);
+    u32 begin = (u32)__cvta_generic_to_shared(column), next = begin;
 #pragma unroll
-        for (int i = 0; i < VALUES; ++i) {
-            if (g[i] < 1) own[place++] = g[i];
+    for (int i = 0; i < VALUES; ++i) {
+        store_shared(next, z[i]);
+        next += z[i] > bound ? THREADS * sizeof(Real) : 0;
+    }
+    u32 end = (next - begin) / sizeof(Real);
+    // The same for all threads of a warp, so that they go through the columns together.
+    u32 longest = warp_most(end);
+    auto in_columns = [&](auto f) {
+        for (u32 at = 0; at < longest; at += THREADS) f(gap_of(top, at < end ? column[at] : -infinity(), index));
+    };
+#if KIND < 3
+    solve<Team>(root, in_columns, index);
+#else
+    // Powers are dear: few of them are dealt out evenly.
+    __shared__ Real even[THREADS * DEALT];
+    Real *own = even + threadIdx.x / LANES * (LANES * DEALT);
+    int listed;
+    int place = Team::before(end / THREADS, listed);
+    bool few = !Team::any(listed > LANES * DEALT);
+    Real share = 1;
+    if (few) {
+        for (u32 at = 0; at < end; at += THREADS) own[place + at / THREADS] = column[at];
+        Team::sync();
+        Gap near[DEALT];
+#pragma unroll
+        for (int i = 0; i < DEALT; ++i) {
+            int at = i * LANES + Team::rank();
+            near[i] = gap_of(top, at < listed ? own[at] : -infinity(), index);
+        }
+        int most = warp_most(listed);
+        solve<Team>(root, [&](auto f) {
+#pragma unroll
+            for (int i = 0; i < DEALT; ++i) {
+                if (i * LANES < most) f(near[i]);
+            }
+        }, index);
+        share = share_of(root, index);
+#if JOB == 0
+        Team::sync();
+#pragma unroll
+        for (int i = 0; i < DEALT; ++i) {
+            int at = i * LANES + Team::rank();
+            if (at < listed) own[at] = mass_of(near[i], root, index) * share;
         }
         Team::sync();
-        Real near[LISTED];
-#pragma unroll
-        for (int i = 0; i < LISTED; ++i) {
-            int at = i * LANES + Team::rank();
-            near[i] = at < listed ? own[at] : infinity();
-        }
-        solve<Team>(root, [&](auto f) {
-#pragma unroll
-            for (int i = 0; i < LISTED; ++i) f(near[i]);
-        }, index);
-    } else
+        for (u32 at = 0; at < end; at += THREADS) column[at] = own[place + at / THREADS];
 #endif
-    {
-        solve<Team>(root, [&](auto f) {
-#pragma unroll
-            for (int i = 0; i < VALUES; ++i) f(g[i]);
-        }, index);
+    } else {
+        solve<Team>(root, in_columns, index);
+        share = share_of(root, index);
+#if JOB == 0
+        for (u32 at = 0; at < end; at += THREADS) {
+            column[at] = mass_of(gap_of(top, column[at], index), root, index) * share;
+        }
+#endif
     }
+#endif
+#endif
+#if JOB == 1
     add_loss<Team>(all, row, mine, root, index, [&](auto f) {
 #pragma unroll
         for (int i = 0; i < VALUES; ++i) {
-            f(g[i], (u32)((i / VEC * LANES + Team::rank()) * VEC + i % VEC));
+            f(gap_of(top, z[i], index), (u32)((i / VEC * LANES + Team::rank()) * VEC + i % VEC));
         }
     });
-#if JOB == 0
+#else
     if (!mine) return;
     bool lost = is_lost(top, index);
-    Real share = share_of(root, index);
     Stored *to = all.p + row * all.classes;
+#if KIND == 0
+    Real share = share_of(root, index);
+#elif KIND >= 3
+    u32 taken = 0;
+#endif
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
         Pack pack;
 #pragma unroll
         for (int e = 0; e < VEC; ++e) {
-            pack.at[e] = narrow(lost ? (Real)NOWHERE : mass_of(g[i * VEC + e], root, index) * share);
+            Real logit = z[i * VEC + e];
+#if KIND == 0
+            Real mass = mass_of(gap_of(top, logit, index), root, index) * share;
+#elif KIND < 3
+            Real mass = mass_of(gap_of(top, logit, index), root, index);
+#else
+            // Masses come back from the column in the order in which their logits went there.
+            Real mass = logit > bound ? column[taken] : (Real)0;
+            taken += logit > bound ? THREADS : 0;
+#endif
+            pack.at[e] = narrow(lost ? (Real)NOWHERE : mass);
         }
         if (at < all.classes) store_pack(to + at, pack);
     }
@@ -241,7 +298,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_held(Rows all) {
 #ifdef WIDE
 // Packs a thread asks for before it looks at the first.
 #define FLIGHT 4
-#define LIST (DTYPE == 1 ? 2048 : 4096)
+#define LIST (DTYPE == 1 ? 2048 : 256 * WARPS)
 
 // Keys rise with the value, so that integers have its maximum.
 __device__ __forceinline__ u32 key_of(float x) {
@@ -264,23 +321,56 @@ typedef u64 Key;
 typedef u32 Key;
 #endif
 
+#define WARPS (THREADS / 32)
+#define REGION (LIST / WARPS)
+#define FEW (DTYPE == 1 ? 512 : 1024)
+
+// Every warp has a region of its own and fills it in the order in which it reads: the sums over it come out the same each time.
 struct List {
     Real z[LIST];
     u32 at[LIST];
-    int count;
     Key top;
+};
 
-    __device__ void take(Real value, u32 place, Real bound) {
-        if (value > bound) {
-            int next = atomicAdd(&count, 1);
-            if (next < LIST) z[next] = value, at[next] = place;
+// What the calling warp has set aside.
+struct Region {
+    Real *z;
+    u32 *at;
+    int count;
+
+    // Called by all threads of the warp.
+    __device__ __forceinline__ void take(bool in, Real value, u32 place) {
+        u32 who = __ballot_sync(WHOLE, in);
+        int next = count + __popc(who & ((1u << threadIdx.x % 32) - 1));
+        if (in && next < REGION) z[next] = value, at[next] = place;
+        count += __popc(who);
+    }
+
+    // Leaves what is within reach of the final maximum, in order.
+    __device__ void filter(Real top, const Index &index) {
+        __syncwarp();
+        int kept = 0;
+        for (int first = 0; first < count; first += 32) {
+            int i = first + threadIdx.x % 32;
+            Real value = i < count ? z[i] : -infinity();
+            u32 place = i < count ? at[i] : 0;
+            bool in = gap_of(top, value, index) < 1;
+            u32 who = __ballot_sync(WHOLE, in);
+            int next = kept + __popc(who & ((1u << threadIdx.x % 32) - 1));
+            if (in) z[next] = value, at[next] = place;
+            kept += __popc(who);
+            __syncwarp();
         }
+        count = kept;
     }
 };
 
 extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     __shared__ List list;
     __shared__ Root found;
+    __shared__ int counts[WARPS];
+    const int warp = threadIdx.x / 32;
+    Region region = {list.z + warp * REGION, list.at + warp * REGION, 0};
     i64 row = blockIdx.x;
     const Stored *from = all.z + row * all.classes;
 #if JOB == 0
@@ -299,7 +389,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
 #if KIND == 0
     Real sum = 0;
 #endif
-    if (threadIdx.x == 0) list.count = 0;
     for (u32 start = 0; start == 0 || start < packs; start += THREADS * FLIGHT) {
         Pack held[FLIGHT];
         Real most[FLIGHT];
@@ -365,13 +454,21 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             }
         }
         Real bound = run - reach;
-        list.take(edge, edge_at, bound);
+        if (start == 0) region.take(edge > bound, edge, edge_at);
+        Real highest = most[0];
+#pragma unroll
+        for (int i = 1; i < FLIGHT; ++i) highest = most[i] > highest ? most[i] : highest;
+        if (!__any_sync(WHOLE, highest > bound)) continue;
 #pragma unroll
         for (int i = 0; i < FLIGHT; ++i) {
-            if (most[i] > bound) {
+            if (__any_sync(WHOLE, most[i] > bound)) {
                 u32 at = head + (start + i * THREADS + threadIdx.x) * VEC;
+                bool reaches = most[i] > bound;
 #pragma unroll
-                for (int e = 0; e < VEC; ++e) list.take(widen(held[i].at[e]), at + e, bound);
+                for (int e = 0; e < VEC; ++e) {
+                    Real value = reaches ? widen(held[i].at[e]) : -infinity();
+                    region.take(value > bound, value, at + e);
+                }
             }
         }
 #endif
@@ -385,17 +482,34 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     bool fits = false;
     root.total = BlockTeam::sum(own > -infinity() ? sum * exp_of(own - top) : (Real)0);
 #else
-    int count = list.count;
-    bool fits = count <= LIST && index.kind != 0;
+    bool fits = !__syncthreads_or(region.count > REGION) && index.kind != 0;
     if (fits) {
-        if (threadIdx.x < 32) {
-            solve<WarpTeam<32>>(root, [&](auto f) {
-                for (int i = threadIdx.x; i < count; i += 32) f(gap_of(top, list.z[i], index));
-            }, index);
-            if (threadIdx.x == 0) found = root;
-        }
+        region.filter(top, index);
+        if (threadIdx.x % 32 == 0) counts[warp] = region.count;
         __syncthreads();
-        root = found;
+        int before = 0, total = 0;
+        for (int w = 0; w < WARPS; ++w) {
+            before += w < warp ? counts[w] : 0;
+            total += counts[w];
+        }
+        if (KIND < 3 && total <= FEW) {
+            // One warp is enough for a few, and has not to wait for the others at every step.
+            __shared__ Gap few[FEW];
+            for (int i = threadIdx.x % 32; i < region.count; i += 32) few[before + i] = gap_of(top, region.z[i], index);
+            __syncthreads();
+            if (warp == 0) {
+                solve<WarpTeam<32>>(root, [&](auto f) {
+                    for (int i = threadIdx.x; i < total; i += 32) f(few[i]);
+                }, index);
+                if (threadIdx.x == 0) found = root;
+            }
+            __syncthreads();
+            root = found;
+        } else {
+            solve<BlockTeam>(root, [&](auto f) {
+                for (int i = threadIdx.x % 32; i < region.count; i += 32) f(gap_of(top, region.z[i], index));
+            }, index);
+        }
     } else {
         solve<BlockTeam>(root, [&](auto f) {
             for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index));
@@ -403,13 +517,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     }
     if (fits && !lost) {
         add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
-            for (int i = threadIdx.x; i < count; i += THREADS) f(gap_of(top, list.z[i], index), list.at[i]);
+            for (int i = threadIdx.x % 32; i < region.count; i += 32) {
+                f(gap_of(top, region.z[i], index), region.at[i]);
+            }
         });
 #if JOB == 0
         Real share = share_of(root, index);
-        for (int i = threadIdx.x; i < count; i += THREADS) {
-            Real mass = mass_of(gap_of(top, list.z[i], index), root, index) * share;
-            if (mass > 0) to[list.at[i]] = narrow(mass);
+        for (int i = threadIdx.x % 32; i < region.count; i += 32) {
+            Real mass = mass_of(gap_of(top, region.z[i], index), root, index) * share;
+            if (mass > 0) to[region.at[i]] = narrow(mass);
         }
 #endif
         return;

@@ -1,10 +1,10 @@
 // The normaliser of a row: from gaps g = (γ − 1)(max z − z) to masses (level − g)₊^δ that sum to one.
 //
 // KIND says which formula: 0 softmax, 1 sparsemax, 2 entmax15, 3 other γ below 2, 4 γ above 2, 5 a γ for each row.
-// Newton's steps from level 1 fall to the root without passing it for γ ≤ 2. In f32 they are made until they are small,
-// and one last step in f64 makes the level exact; where 1 − depth would lose digits (KIND 3) the depth is kept instead
-// and the masses are divided by their sum. Above γ = 2 the slope at the edge is infinite, so the unknown is the mass
-// of the last label, in f64 throughout.
+// Newton's steps from level 1 fall to the root without passing it for γ ≤ 2. In f32 they are made, with quick functions,
+// until they are small, and a last step in f64 makes the root exact. Where 1 − depth would lose digits (KIND 3) the depth is
+// kept instead of the level, and the masses are worked out in f64 too. Above γ = 2 the slope at the edge is infinite, so the
+// unknown is the mass of the last label, in f64 throughout.
 struct Index {
     double gamma, scale, delta; // scale = γ − 1 (1 at γ = 1), δ = 1/(γ − 1)
     int kind;
@@ -37,7 +37,22 @@ __device__ __forceinline__ bool is_kind(const Index &index, int kind) {
 #endif
 }
 
-__device__ __forceinline__ Real gap_of(Real top, Real z, const Index &index) { return (top - z) * (Real)index.scale; }
+// Above γ = 2 a rounding of a gap near the edge would be seen in the mass.
+#if KIND >= 4
+typedef double Gap;
+#else
+typedef Real Gap;
+#endif
+
+// Not fused with what comes after: a gap has the same bits wherever it is worked out.
+__device__ __forceinline__ Gap gap_of(Real top, Real z, const Index &index) {
+    return product((Gap)top - (Gap)z, (Gap)index.scale);
+}
+
+// `(1 − w)₊^δ` without rounding 1 − w first.
+__device__ __noinline__ double power_mass(double w, double delta) {
+    return w < 1.0 ? exp(delta * log1p(-w)) : 0.0;
+}
 
 // `1 − x − g`, whose power δ is the mass: negative outside the support.
 __device__ __forceinline__ double slack_of(double g, const Root &root, const Index &index) {
@@ -49,119 +64,135 @@ __device__ __forceinline__ double slack_of(double g, const Root &root, const Ind
 }
 
 // The mass of a gap, to be divided by the total.
-__device__ __forceinline__ Real mass_of(Real g, const Root &root, const Index &index) {
-    if (is_kind(index, 0)) return exp_of(-g);
-    if (is_kind(index, 1)) return positive(((Real)root.a - g) + (Real)root.b);
+__device__ __forceinline__ Real mass_of(Gap g, const Root &root, const Index &index) {
+    if (is_kind(index, 0)) return exp_of(-(Real)g);
+    if (is_kind(index, 1)) return positive(((Real)root.a - (Real)g) + (Real)root.b);
     if (is_kind(index, 2)) {
-        Real slack = positive(((Real)root.a - g) + (Real)root.b);
+        Real slack = positive(((Real)root.a - (Real)g) + (Real)root.b);
         return slack * slack;
     }
     if (is_kind(index, 3)) {
-        Real w = (Real)root.a + g;
-        return w < 1 ? exp_of((Real)index.delta * log_1p_of(-w)) : (Real)0;
+        double w = root.a + (double)g;
+        return w < 1.0 ? (Real)power_mass(w, index.delta) : (Real)0;
     }
     double above = root.a - (double)g;
     if (above < 0.0) return 0;
     return (Real)(above > 0.0 ? pow_of(root.b + above, index.delta) : root.mass);
 }
 
-// Whether the masses of this kind must be divided by their total.
+// What the masses are multiplied by.
 __device__ __forceinline__ Real share_of(const Root &root, const Index &index) {
-    return is_kind(index, 1) || is_kind(index, 2) ? (Real)1 : (Real)(1.0 / root.total);
+    return is_kind(index, 0) || is_kind(index, 4) ? (Real)(1.0 / root.total) : (Real)1;
 }
 
-// Steps after which Newton's next error is below what the last step in f64 makes good.
+// A step this small leaves an error that the last step in f64 makes good.
 #define SMALL (sizeof(Real) == 4 ? (Real)2e-4 : (Real)1e-9)
 #define MOST_STEPS 200
 
+__device__ __forceinline__ void set_level(Root &root, double level) {
+    root.a = (Real)level;
+    root.b = level - root.a;
+    root.total = 1.0;
+}
+
 // `gaps(f)` calls f for every gap this thread holds.
 template <class Team, class Gaps> __device__ void solve_linear(Root &root, Gaps gaps) {
-    Real level = 1;
-    Real held = infinity();
+    Real level = 1, held = infinity();
     for (int step = 0; step < MOST_STEPS; ++step) {
         Real first = 0, count = 0;
-        gaps([&](Real g) {
-            Real slack = positive(level - g);
+        gaps([&](Gap g) {
+            Real slack = positive(level - (Real)g);
             first += slack;
             count += slack > 0 ? (Real)1 : (Real)0;
         });
-        first = Team::sum(first);
-        count = Team::sum(count);
+        Team::sum_both(first, count);
         // With the same labels in, the step after this one would be zero.
         bool same = !(count < held);
-        held = count;
-        if (!same) level -= (first - 1) / count;
+        if (!same) {
+            level -= quick_ratio(first - 1, count);
+            held = count;
+        }
         if (!Team::any(!same)) break;
     }
-    double exact = level, sum = 0, count = 0;
-    gaps([&](Real g) {
+    double exact = level, sum = 0;
+    gaps([&](Gap g) {
         double slack = exact - (double)g;
-        if (slack > 0.0) sum += slack, count += 1.0;
+        sum += slack > 0.0 ? slack : 0.0;
     });
     sum = Team::sum(sum);
-    count = Team::sum(count);
-    exact -= (sum - 1.0) / count;
-    root.a = (Real)exact;
-    root.b = exact - root.a;
-    root.total = 1.0;
+    set_level(root, exact - (double)((Real)(sum - 1.0) / held));
 }
 
 template <class Team, class Gaps> __device__ void solve_square(Root &root, Gaps gaps) {
-    Real level = 1;
+    Real level = 1, slope = 1;
     bool done = false;
     for (int step = 0; step < MOST_STEPS; ++step) {
         Real first = 0, second = 0;
-        gaps([&](Real g) {
-            Real slack = positive(level - g);
+        gaps([&](Gap g) {
+            Real slack = positive(level - (Real)g);
             first += slack;
             second += slack * slack;
         });
-        first = Team::sum(first);
-        second = Team::sum(second);
-        Real next = level - (second - root_of(second)) / first;
+        Team::sum_both(first, second);
+        // On the norm √Σ, which is nearly straight.
+        Real next = level - quick_ratio(second - quick_root(second), first);
         bool small = !(next < level - SMALL);
-        level = done ? level : next;
+        if (!done) level = next, slope = first;
         done = done || small;
         if (!Team::any(!done)) break;
     }
-    double exact = level, first = 0, second = 0;
-    gaps([&](Real g) {
+    double exact = level, second = 0;
+    gaps([&](Gap g) {
         double slack = exact - (double)g;
-        if (slack > 0.0) first += slack, second += slack * slack;
+        second += slack > 0.0 ? slack * slack : 0.0;
     });
-    first = Team::sum(first);
     second = Team::sum(second);
-    exact -= (second - sqrt(second)) / first;
-    root.a = (Real)exact;
-    root.b = exact - root.a;
-    root.total = 1.0;
+    set_level(root, exact - (double)((Real)(second - 1.0) / (2 * slope)));
 }
 
 template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps gaps, const Index &index) {
-    const Real converged = 1 + (sizeof(Real) == 4 ? (Real)2.4e-7 : (Real)4.5e-16);
-    Real depth = 0, total = 1;
+    float quick = 0;
+    const float delta = (float)index.delta, scale = (float)index.scale;
     bool done = false;
     for (int step = 0; step < MOST_STEPS; ++step) {
-        Real sum = 0, slope = 0;
-        gaps([&](Real g) {
-            Real w = depth + g;
-            if (w < 1) {
-                Real mass = exp_of((Real)index.delta * log_1p_of(-w));
+        float sum = 0, slope = 0;
+        gaps([&](Gap g) {
+            float slack = 1 - (quick + (float)g);
+            if (slack > 0) {
+                float mass = quick_power(slack, delta);
                 sum += mass;
-                slope += mass / (1 - w);
+                slope += quick_ratio(mass, slack);
             }
         });
-        sum = Team::sum(sum);
-        slope = Team::sum(slope);
-        total = done ? total : sum;
+        Team::sum_both(sum, slope);
         // Newton on the norm S^{1/δ}: nearly straight in the depth.
-        Real next = depth - sum * exp_m1_of(-(Real)index.scale * log_of(sum)) / slope;
-        done = done || !(sum > converged) || !(next > depth);
-        depth = done ? depth : next;
+        float next = quick + quick_ratio(sum * (1 - quick_power(sum, -scale)), slope);
+        bool small = !(delta * (next - quick) > 2e-3f);
+        if (!done && next > quick) quick = next;
+        done = done || small;
+        if (!Team::any(!done)) break;
+    }
+    double depth = quick;
+    done = false;
+    for (int step = 0; step < MOST_STEPS; ++step) {
+        double sum = 0.0, slope = 0.0;
+        gaps([&](Gap g) {
+            double w = depth + (double)g;
+            if (w < 1.0) {
+                double mass = power_mass(w, index.delta);
+                sum += mass;
+                slope += mass / (1.0 - w);
+            }
+        });
+        Team::sum_both(sum, slope);
+        double excess = sum - 1.0;
+        // What is left after this step is of the order of its square.
+        if (!done) depth += excess / (index.delta * slope);
+        done = done || !(fabs(excess) > (sizeof(Real) == 4 ? 1e-4 : 1e-9));
         if (!Team::any(!done)) break;
     }
     root.a = depth;
-    root.total = total;
+    root.total = 1.0;
 }
 
 template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gaps gaps, const Index &index) {
@@ -169,7 +200,7 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
     double inside = 0.0, open = 1.0;
     while (true) {
         double middle = inside + (open - inside) / 2, above = 2.0, below = 2.0;
-        gaps([&](Real held) {
+        gaps([&](Gap held) {
             double g = held;
             if (g > inside && g < open) {
                 if (g >= middle) above = g < above ? g : above;
@@ -181,7 +212,7 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
         bool none = above == 2.0 && below == 2.0;
         double pivot = above < 2.0 ? above : -below;
         double ahead = 0.0;
-        if (!none) gaps([&](Real g) { ahead += pivot > (double)g ? pow_of(pivot - (double)g, index.delta) : 0.0; });
+        if (!none) gaps([&](Gap g) { ahead += pivot > (double)g ? pow_of(pivot - (double)g, index.delta) : 0.0; });
         ahead = Team::sum(ahead);
         if (!none) {
             if (ahead < 1.0) inside = pivot;
@@ -191,7 +222,7 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
     }
     root.a = inside;
     double ahead = 0.0, count = 0.0;
-    gaps([&](Real g) {
+    gaps([&](Gap g) {
         if ((double)g <= inside) {
             count += 1.0;
             if ((double)g < inside) ahead += pow_of(inside - (double)g, index.delta);
@@ -205,7 +236,7 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
     bool done = false;
     for (int step = 0; step < MOST_STEPS; ++step) {
         double sum = 0.0, slope = 0.0;
-        gaps([&](Real g) {
+        gaps([&](Gap g) {
             double rise = inside - (double)g;
             if (rise >= 0.0) {
                 double own = rise > 0.0 ? pow_of(slack + rise, index.delta) : mass;
@@ -231,7 +262,7 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
 
 template <class Team, class Gaps> __device__ void solve_soft(Root &root, Gaps gaps) {
     Real sum = 0;
-    gaps([&](Real g) { sum += exp_of(-g); });
+    gaps([&](Gap g) { sum += exp_of(-(Real)g); });
     root.total = Team::sum(sum);
 }
 

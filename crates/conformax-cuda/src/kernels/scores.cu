@@ -21,7 +21,8 @@ struct Rows {
     const i64 *offsets;     // pack_sets
     u32 *packed;            // pack_sets
     u64 *fault;             // least row at fault
-    u64 *bad_label;         // score_labels: least row whose label is no class, or is masked where `never`
+    u64 *bad_label;         // score_labels: least row whose label is no class, or is masked where `never`;
+                            // find_sets: least row with too many labels within reach
     int never;              // a masked label is in no set, and none is a row's own
     int top_label;          // an empty set gets the top label and its ties
 };
@@ -196,7 +197,10 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_sets(Rows all) {
     }
     int total = team_count(count);
     if (most > NEAR || total > FOUND) {
-        if (team_rank() == 0) all.sizes[row] = TOO_MANY;
+        if (team_rank() == 0) {
+            all.sizes[row] = TOO_MANY;
+            atomicMin(all.bad_label, (u64)row);
+        }
         return;
     }
     // Of one or two labels within reach every one is in: the second's only gap is its score.

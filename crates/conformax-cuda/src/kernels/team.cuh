@@ -4,6 +4,19 @@
 // until the last of them is done.
 #define WHOLE 0xffffffffu
 
+// The largest of a warp.
+__device__ __forceinline__ int warp_most(int x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(WHOLE, x);
+#else
+    for (int step = 16; step > 0; step /= 2) {
+        int other = __shfl_xor_sync(WHOLE, x, step, 32);
+        x = other > x ? other : x;
+    }
+    return x;
+#endif
+}
+
 template <int TEAM> struct WarpTeam {
     static constexpr int size = TEAM;
     __device__ static int rank() { return threadIdx.x % TEAM; }
@@ -12,6 +25,17 @@ template <int TEAM> struct WarpTeam {
 #pragma unroll
         for (int step = TEAM / 2; step > 0; step /= 2) x += __shfl_xor_sync(WHOLE, x, step, 32);
         return x;
+    }
+    // Two sums at once: each half of the team adds up one of them, which takes 6 shuffles instead of 10.
+    template <class T> __device__ static void sum_both(T &a, T &b) {
+        bool upper = rank() & (TEAM / 2);
+        T held = upper ? b : a;
+        held += __shfl_xor_sync(WHOLE, upper ? a : b, TEAM / 2, 32);
+#pragma unroll
+        for (int step = TEAM / 4; step > 0; step /= 2) held += __shfl_xor_sync(WHOLE, held, step, 32);
+        T other = __shfl_xor_sync(WHOLE, held, TEAM / 2, 32);
+        a = upper ? other : held;
+        b = upper ? held : other;
     }
     template <class T> __device__ static T least(T x) {
 #pragma unroll
@@ -45,6 +69,7 @@ template <> struct WarpTeam<1> {
     static constexpr int size = 1;
     __device__ static int rank() { return 0; }
     template <class T> __device__ static T sum(T x) { return x; }
+    template <class T> __device__ static void sum_both(T &a, T &b) {}
     template <class T> __device__ static T least(T x) { return x; }
     __device__ static Real most(Real x) { return x; }
     __device__ static int before(int count, int &all) { all = count; return 0; }
@@ -72,6 +97,10 @@ struct BlockTeam {
     }
     template <class T> static __device__ T sum(T x) {
         return fold(x, [](T a, T b) { return a + b; });
+    }
+    template <class T> static __device__ void sum_both(T &a, T &b) {
+        a = sum(a);
+        b = sum(b);
     }
     template <class T> static __device__ T least(T x) {
         return fold(x, [](T a, T b) { return b < a ? b : a; });

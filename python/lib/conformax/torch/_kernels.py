@@ -6,6 +6,7 @@ so that CUDA graphs can capture them. What PyTorch needs to trace them (shapes, 
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import glob
 import importlib.util
@@ -67,12 +68,13 @@ def _load_compiler() -> None:
     major = (torch.version.cuda or "").partition(".")[0]
     name = f"libnvrtc.so.{major}"
     for folder in _library_folders(major):
-        for path in sorted(glob.glob(os.path.join(folder, name))):
-            try:
-                ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
-                return
-            except OSError:
-                continue
+        # Its other half it asks for by name, which need not lie where the loader looks.
+        for path in [*glob.glob(os.path.join(folder, "libnvrtc-builtins.so.*")), os.path.join(folder, name)]:
+            if os.path.exists(path):
+                with contextlib.suppress(OSError):
+                    ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL)
+        if os.path.exists(os.path.join(folder, name)):
+            return
 
 
 def _library_folders(major: str) -> list[str]:
