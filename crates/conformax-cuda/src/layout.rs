@@ -44,8 +44,8 @@ impl Dtype {
 pub(crate) enum Layout {
     /// A thread a row, `rows` of them a block, through shared memory.
     Narrow { classes: u32, rows: u32 },
-    /// `lanes` threads a row, `values` logits each in registers.
-    Held { lanes: u32, values: u32, threads: u32 },
+    /// `lanes` threads a row, `values` logits each in registers; the first `full` accesses of every thread are inside the row.
+    Held { lanes: u32, values: u32, full: u32, threads: u32 },
     /// A block a row.
     Wide { threads: u32 },
 }
@@ -82,7 +82,7 @@ impl Layout {
         let values = classes.div_ceil(lanes).next_multiple_of(vec);
         // Few programs: lengths in between share one.
         let values = if values > 8 { values.next_multiple_of(if vec > 4 { vec } else { 4 }) } else { values };
-        Self::Held { lanes, values, threads: 128 }
+        Self::Held { lanes, values, full: classes / (lanes * vec), threads: 128 }
     }
 
     /// Blocks of a launch over `rows` rows, and threads of a block.
@@ -104,10 +104,11 @@ impl Layout {
             Self::Narrow { classes, rows } => {
                 into.extend(["-DNARROW".into(), format!("-DCLASSES={classes}"), format!("-DROWS={rows}")]);
             }
-            Self::Held { lanes, values, threads } => into.extend([
+            Self::Held { lanes, values, full, threads } => into.extend([
                 "-DHELD".into(),
                 format!("-DLANES={lanes}"),
                 format!("-DVALUES={values}"),
+                format!("-DFULL={full}"),
                 format!("-DTHREADS={threads}"),
             ]),
             Self::Wide { threads } => into.extend(["-DWIDE".into(), format!("-DTHREADS={threads}")]),

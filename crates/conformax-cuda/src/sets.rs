@@ -133,7 +133,7 @@ impl Family {
         let longest = if self.dtype == Dtype::F64 { 512 } else { 1024 };
         let values = self.classes()?.div_ceil(TEAM as u32).next_multiple_of(8);
         Ok(if self.classes()? <= longest {
-            Layout::Held { lanes: TEAM as u32, values, threads: THREADS }
+            Layout::Held { lanes: TEAM as u32, values, full: self.classes()? / TEAM as u32, threads: THREADS }
         } else {
             Layout::Wide { threads: THREADS }
         })

@@ -164,19 +164,19 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        packs[i] = load_pack(masses + (at < all.classes ? at : 0));
+        packs[i] = load_pack(masses + (i < FULL || at < all.classes ? at : 0));
     }
 #if KIND == 0
     Pack weighed[VALUES / VEC];
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        weighed[i] = load_pack(upstream + (at < all.classes ? at : 0));
+        weighed[i] = load_pack(upstream + (i < FULL || at < all.classes ? at : 0));
     }
 #endif
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
-        bool inside = (i * LANES + Team::rank()) * VEC < all.classes;
+        bool inside = i < FULL || (i * LANES + Team::rank()) * VEC < all.classes;
 #pragma unroll
         for (int e = 0; e < VEC; ++e) p[i * VEC + e] = inside ? widen(packs[i].at[e]) : (Real)0;
     }
@@ -200,7 +200,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
         Pack pack;
 #pragma unroll
         for (int e = 0; e < VEC; ++e) pack.at[e] = narrow((Real)centre.at(p[i * VEC + e], u[i * VEC + e]));
-        if (at < all.classes) store_pack(to + at, pack);
+        if (i < FULL || at < all.classes) store_pack(to + at, pack);
     }
 #else
     // The few masses go to the thread's own column with their places; every one is stored and only positive ones move on.
@@ -263,7 +263,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
             pack.at[e] = narrow(none ? (Real)0 : column[taken]);
             taken += none ? 0 : THREADS;
         }
-        if (at < all.classes) store_pack(to + at, pack);
+        if (i < FULL || at < all.classes) store_pack(to + at, pack);
     }
 #endif
 }

@@ -37,10 +37,16 @@ __device__ __forceinline__ Stored narrow(Real x) {
     asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
     return y;
 #elif DTYPE == 3
+#if __CUDA_ARCH__ >= 800
+    Stored y;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(y) : "f"(x));
+    return y;
+#else
     // To the nearest, ties to even; the sum carries into the exponent as it should, and a NaN keeps a bit.
     u32 bits = __float_as_uint(x);
     if (x != x) return 0x7fff;
     return (Stored)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+#endif
 #else
     return x;
 #endif
@@ -69,12 +75,21 @@ __device__ __forceinline__ void store_pack(Stored *to, Pack pack) {
 #endif
 }
 
-// To an address of shared memory: one instruction, where an index would take two more.
-__device__ __forceinline__ void store_shared(u32 address, float value) {
-    asm volatile("st.shared.f32 [%0], %1;" ::"r"(address), "f"(value) : "memory");
+// Stores at an address of shared memory and moves on by STEP bytes if the value is above the bound: three instructions, where
+// C++ takes five.
+template <int STEP> __device__ __forceinline__ void store_and_step(u32 &address, float value, float bound) {
+    asm volatile("{\n\t.reg .pred above;\n\tst.shared.f32 [%0], %1;\n\tsetp.gt.f32 above, %1, %2;\n\t"
+                 "@above add.u32 %0, %0, %3;\n\t}"
+                 : "+r"(address)
+                 : "f"(value), "f"(bound), "n"(STEP)
+                 : "memory");
 }
-__device__ __forceinline__ void store_shared(u32 address, double value) {
-    asm volatile("st.shared.f64 [%0], %1;" ::"r"(address), "d"(value) : "memory");
+template <int STEP> __device__ __forceinline__ void store_and_step(u32 &address, double value, double bound) {
+    asm volatile("{\n\t.reg .pred above;\n\tst.shared.f64 [%0], %1;\n\tsetp.gt.f64 above, %1, %2;\n\t"
+                 "@above add.u32 %0, %0, %3;\n\t}"
+                 : "+r"(address)
+                 : "d"(value), "d"(bound), "n"(STEP)
+                 : "memory");
 }
 
 __device__ __forceinline__ Real infinity() { return (Real)__longlong_as_double(0x7ff0000000000000ll); }

@@ -171,11 +171,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        packs[i] = load_pack(from + (at < all.classes ? at : 0));
+        packs[i] = load_pack(from + (i < FULL || at < all.classes ? at : 0));
     }
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
-        bool inside = (i * LANES + Team::rank()) * VEC < all.classes;
+        bool inside = i < FULL || (i * LANES + Team::rank()) * VEC < all.classes;
 #pragma unroll
         for (int e = 0; e < VEC; ++e) z[i * VEC + e] = inside ? widen(packs[i].at[e]) : -infinity();
     }
@@ -197,18 +197,28 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
     Real bound = index.kind == 0 ? -infinity() : top - quick_ratio((Real)1.000001, (Real)index.scale);
     u32 begin = (u32)__cvta_generic_to_shared(column), next = begin;
 #pragma unroll
-    for (int i = 0; i < VALUES; ++i) {
-        store_shared(next, z[i]);
-        next += z[i] > bound ? THREADS * sizeof(Real) : 0;
-    }
+    for (int i = 0; i < VALUES; ++i) store_and_step<THREADS * sizeof(Real)>(next, z[i], bound);
     u32 end = (next - begin) / sizeof(Real);
     // The same for all threads of a warp, so that they go through the columns together.
     u32 longest = warp_most(end);
     auto in_columns = [&](auto f) {
+#pragma unroll 1
         for (u32 at = 0; at < longest; at += THREADS) f(gap_of(top, at < end ? column[at] : -infinity(), index));
     };
 #if KIND < 3
-    solve<Team>(root, in_columns, index);
+    if (longest <= DEALT * THREADS) {
+        Gap near[DEALT];
+#pragma unroll
+        for (int i = 0; i < DEALT; ++i) {
+            near[i] = gap_of(top, i * THREADS < end ? column[i * THREADS] : -infinity(), index);
+        }
+        solve<Team>(root, [&](auto f) {
+#pragma unroll
+            for (int i = 0; i < DEALT; ++i) f(near[i]);
+        }, index);
+    } else {
+        solve<Team>(root, in_columns, index);
+    }
 #else
     // Powers are dear: few of them are dealt out evenly.
     __shared__ Real even[THREADS * DEALT];
@@ -227,14 +237,47 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
             near[i] = gap_of(top, at < listed ? own[at] : -infinity(), index);
         }
         int most = warp_most(listed);
-        solve<Team>(root, [&](auto f) {
+        auto in_near = [&](auto f) {
 #pragma unroll
             for (int i = 0; i < DEALT; ++i) {
                 if (i * LANES < most) f(near[i]);
             }
-        }, index);
+        };
+#if KIND == 3 && JOB == 0
+        // The masses in f64 once: the last step is so small that its effect on each is a product.
+        double depth = quick_depth<Team>(in_near, index), mass[DEALT], sum = 0.0, slope = 0.0;
+#pragma unroll
+        for (int i = 0; i < DEALT; ++i) {
+            mass[i] = 0.0;
+            if (i * LANES < most) {
+                double w = depth + (double)near[i];
+                if (w < 1.0) {
+                    mass[i] = power_mass(w, index.delta);
+                    sum += mass[i];
+                    slope += mass[i] * (double)quick_ratio(1.0f, (float)(1.0 - w));
+                }
+            }
+        }
+        Team::sum_both(sum, slope);
+        double excess = sum - 1.0, last = excess / (index.delta * slope);
+        bool close = !Team::any(!(fabs(excess) < 1e-4));
+        root.a = depth + last;
+        if (!close) solve<Team>(root, in_near, index);
+        Team::sync();
+#pragma unroll
+        for (int i = 0; i < DEALT; ++i) {
+            int at = i * LANES + Team::rank();
+            double fall = index.delta * last * (double)quick_ratio(1.0f, (float)(1.0 - (depth + (double)near[i])));
+            if (at < listed) {
+                own[at] = close ? (Real)(fall < 1.0 ? mass[i] * (1.0 - fall) : 0.0) : mass_of(near[i], root, index);
+            }
+        }
+        Team::sync();
+#else
+        solve<Team>(root, in_near, index);
         share = share_of(root, index);
-#if JOB == 0
+#endif
+#if JOB == 0 && KIND != 3
         Team::sync();
 #pragma unroll
         for (int i = 0; i < DEALT; ++i) {
@@ -242,6 +285,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
             if (at < listed) own[at] = mass_of(near[i], root, index) * share;
         }
         Team::sync();
+#endif
+#if JOB == 0
         for (u32 at = 0; at < end; at += THREADS) column[at] = own[place + at / THREADS];
 #endif
     } else {
@@ -268,7 +313,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
     Stored *to = all.p + row * all.classes;
 #if KIND == 0
     Real share = share_of(root, index);
-#elif KIND >= 3
+#elif KIND < 3
+    const Real scale = (Real)index.scale, level = lost ? (Real)NOWHERE : (Real)root.a, rest = (Real)root.b;
+#else
     u32 taken = 0;
 #endif
 #pragma unroll
@@ -281,15 +328,21 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #if KIND == 0
             Real mass = mass_of(gap_of(top, logit, index), root, index) * share;
 #elif KIND < 3
-            Real mass = mass_of(gap_of(top, logit, index), root, index);
+            // A row without an answer has a level of NaN, which the comparison lets through.
+            Real slack = (logit - top) * scale + level;
+#if DTYPE < 2
+            slack += rest;
+#endif
+            slack = slack < 0 ? (Real)0 : slack;
+            Real mass = KIND == 1 ? slack : slack * slack;
 #else
             // Masses come back from the column in the order in which their logits went there.
             Real mass = logit > bound ? column[taken] : (Real)0;
             taken += logit > bound ? THREADS : 0;
 #endif
-            pack.at[e] = narrow(lost ? (Real)NOWHERE : mass);
+            pack.at[e] = narrow(lost && (KIND == 0 || KIND >= 3) ? (Real)NOWHERE : mass);
         }
-        if (at < all.classes) store_pack(to + at, pack);
+        if (i < FULL || at < all.classes) store_pack(to + at, pack);
     }
 #endif
 }
@@ -365,7 +418,7 @@ struct Region {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
+extern "C" __global__ void __launch_bounds__(THREADS, KIND < 3 && DTYPE != 1 ? 1536 / THREADS : 1) forward_wide(Rows all) {
     __shared__ List list;
     __shared__ Root found;
     __shared__ int counts[WARPS];

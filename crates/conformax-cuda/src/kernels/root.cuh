@@ -150,7 +150,8 @@ template <class Team, class Gaps> __device__ void solve_square(Root &root, Gaps 
     set_level(root, exact - (double)((Real)(second - 1.0) / (2 * slope)));
 }
 
-template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps gaps, const Index &index) {
+// The depth up to the errors of quick functions.
+template <class Team, class Gaps> __device__ float quick_depth(Gaps gaps, const Index &index) {
     float quick = 0;
     const float delta = (float)index.delta, scale = (float)index.scale;
     bool done = false;
@@ -172,8 +173,12 @@ template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps g
         done = done || small;
         if (!Team::any(!done)) break;
     }
-    double depth = quick;
-    done = false;
+    return quick;
+}
+
+template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps gaps, const Index &index) {
+    bool done = false;
+    double depth = quick_depth<Team>(gaps, index);
     for (int step = 0; step < MOST_STEPS; ++step) {
         double sum = 0.0, slope = 0.0;
         gaps([&](Gap g) {

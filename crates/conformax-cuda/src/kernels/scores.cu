@@ -47,7 +47,7 @@ struct Row {
 #pragma unroll
         for (int i = 0; i < VALUES; ++i) {
             u32 k = i * TEAM + team_rank();
-            held[i] = k < classes ? widen(from[k]) : -infinity();
+            held[i] = i < FULL || k < classes ? widen(from[k]) : -infinity();
         }
 #endif
     }
@@ -161,6 +161,33 @@ __device__ __forceinline__ bool is_before(Real z, u32 k, Real pivot, u32 label) 
     return z > pivot || (z == pivot && k < label);
 }
 
+#define ROUNDS 12
+
+__device__ float team_total(float x) {
+#pragma unroll
+    for (int step = TEAM / 2; step > 0; step /= 2) x += __shfl_xor_sync(team_mask(), x, step, TEAM);
+    return x;
+}
+
+// Newton's next depth below the maximum at which a norm no larger than the score's is the threshold: it falls from the
+// threshold towards that depth without passing it. The Euclidean norm serves orders from 1 to 2, the sum those below; above 2
+// only the largest gap is known to be no larger, and nothing is gained.
+template <class R> __device__ Real raised(const R &own, Real top, Real depth, Real threshold, Order order) {
+    bool square = KIND_OF(order) == ORDER_TWO || (KIND_OF(order) == ORDER_OTHER && order.delta > 1.0);
+    if (KIND_OF(order) == ORDER_MAX || (KIND_OF(order) == ORDER_OTHER && order.delta > 2.0)) return depth;
+    float first = 0, second = 0, count = 0;
+    own.each([&](Real z, u32) {
+        // In units of the threshold, so that squares are safe.
+        float slack = (float)((depth - (top - z)) / threshold);
+        if (slack > 0) first += slack, second += slack * slack, count += 1;
+    });
+    first = team_total(first), second = team_total(second), count = team_total(count);
+    float norm = square ? sqrtf(second) : first;
+    float slope = square ? first / norm : count;
+    // A little less than the whole step: rounding must not carry it past the root.
+    return depth - threshold * (Real)(0.9999f * (norm - 1) / slope);
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS) find_sets(Rows all) {
     __shared__ Real near_z[NEAR][THREADS];
     __shared__ u32 near_k[NEAR][THREADS];
@@ -179,29 +206,40 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_sets(Rows all) {
         if (team_rank() == 0) all.sizes[row] = 0;
         return;
     }
-    int count = 0;
+    int count = 0, total = 0, most = 0;
     // In f32 first, with a bound no larger than the exact one: most logits end at this test.
     Real bound = (Real)(max - reach);
     bound = bound - (bound < 0 ? -bound : bound) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16) - (Real)1e-37;
-    own.each([&](Real z, u32 k) {
-        if (z >= bound && max - (double)z <= reach) {
-            if (count < NEAR) near_z[count][threadIdx.x] = z, near_k[count][threadIdx.x] = k;
-            ++count;
-        }
-    });
-    int most = count;
+    // Labels within reach of the maximum may be many more than the set: then the bound is raised towards the logit at which
+    // the norm is the threshold. It holds every member and, with each label, all that are ahead of it.
+    Real depth = (Real)reach;
+    for (int round = 0;; ++round) {
+        count = 0;
+        own.each([&](Real z, u32 k) {
+            if (z >= bound && max - (double)z <= reach) {
+                if (count < NEAR) near_z[count][threadIdx.x] = z, near_k[count][threadIdx.x] = k;
+                ++count;
+            }
+        });
+        most = count;
 #pragma unroll
-    for (int step = TEAM / 2; step > 0; step /= 2) {
-        int other = __shfl_xor_sync(team_mask(), most, step, TEAM);
-        most = other > most ? other : most;
-    }
-    int total = team_count(count);
-    if (most > NEAR || total > FOUND) {
-        if (team_rank() == 0) {
-            all.sizes[row] = TOO_MANY;
-            atomicMin(all.bad_label, (u64)row);
+        for (int step = TEAM / 2; step > 0; step /= 2) {
+            int other = __shfl_xor_sync(team_mask(), most, step, TEAM);
+            most = other > most ? other : most;
         }
-        return;
+        total = team_count(count);
+        if (most <= NEAR && total <= FOUND) break;
+        Real risen = round < ROUNDS ? raised(own, top, depth, (Real)reach, order) : depth;
+        if (!(risen < depth)) {
+            if (team_rank() == 0) {
+                all.sizes[row] = TOO_MANY;
+                atomicMin(all.bad_label, (u64)row);
+            }
+            return;
+        }
+        depth = risen;
+        bound = top - depth * (Real)1.00001;
+        bound = bound - (bound < 0 ? -bound : bound) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16);
     }
     // Of one or two labels within reach every one is in: the second's only gap is its score.
     u32 members = (1u << count) - 1;
