@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _blocks, _conformax
+from . import _blocks, _conformax, _cuda
 from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
 from ._levels import levels
@@ -127,6 +127,12 @@ class SplitConformalClassifier:
         caller's own for randomised scores, one per row. The columns of a data frame are known again by their names.
         """
         rule = self._rule()
+        if u is None and _cuda.on_gpu(logits, rule):
+            names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
+            calibration = _cuda.calibration_of(
+                rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
+            )
+            return self._calibrated(calibration, names)
         rows = Logits.of(logits)
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(labels, rows.shape[1], names)
@@ -183,8 +189,11 @@ class SplitConformalClassifier:
 
         `alpha` asks for other levels than the classifier's own.
         """
-        rows, draws = self._rows(logits), as_draws(u)
         wanted, several = self._levels(alpha)
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            on_device = _cuda.sets_of(self, logits, wanted)
+            return on_device if several else on_device[0]
+        rows, draws = self._rows(logits), as_draws(u)
         thresholds = [self._calibration.level(level)[0] for level in wanted]
         packed = _blocks.predict(self._fitted_rule, thresholds, rows, draws, **self._options())
         found = [
@@ -207,8 +216,11 @@ class SplitConformalClassifier:
         An empty set gives a row of zeros. A label on the boundary of the set may have probability zero too, so read
         sets off `predict_set`.
         """
-        rows, draws = self._rows(logits), as_draws(u)
         wanted, several = self._levels(alpha)
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            on_device = _cuda.probabilities_of(self, logits, wanted)
+            return on_device if several else on_device[0]
+        rows, draws = self._rows(logits), as_draws(u)
         dense = []
         for level in wanted:
             threshold = self._calibration.level(level)[0]
@@ -227,6 +239,8 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(logits)
         return _blocks.p_values(self._calibration, rows, as_draws(u), n_threads=self.n_threads)
 
@@ -241,7 +255,8 @@ class SplitConformalClassifier:
         Rows that calibrated or tuned would flatter the model: where more than 5 % of the rows did, that is an error, and
         where some did, a warning. Rows that are equal to one another are no evidence and do not count.
         """
-        rows = self._rows(logits)
+        # Counting is the host's, wherever the logits are: the sets are the same.
+        rows, labels = self._rows(_on_host(logits)), _on_host(labels)
         wanted, several = self._levels(alpha)
         for level in wanted:
             self._warn_if_few(level)
@@ -448,6 +463,11 @@ def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool) -> Non
     if same_data:
         raise ValueError(f"{what}: evaluate on other rows")
     warnings.warn(f"{what}; so few may be chance", ConformaxWarning, stacklevel=3)
+
+
+def _on_host(data: Any) -> Any:
+    """Sets and labels on a GPU, copied; anything else as it is."""
+    return data.cpu() if isinstance(data, _cuda.CudaPredictionSets) or getattr(data, "is_cuda", False) else data
 
 
 def _one_or_all(alphas: list[float]) -> Any:

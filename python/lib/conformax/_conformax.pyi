@@ -45,6 +45,17 @@ class Score:
 
 @final
 class Calibration:
+    @staticmethod
+    def from_scores(
+        score: Score,
+        scores: NDArray[np.float64],
+        *,
+        classes: int,
+        alphas: list[str],
+        names: list[str] | None = None,
+        masked: str = "allowed",
+        rows: NDArray[np.uint64] | None = None,
+    ) -> Calibration: ...
     @property
     def score(self) -> Score: ...
     @property
@@ -191,6 +202,84 @@ def entmax_gamma_derivative(p: NDArray[Any], gamma: float, *, n_threads: int | N
 def entmax_loss(
     logits: NDArray[Any], labels: NDArray[np.uint32], gamma: float, *, n_threads: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
+@final
+class CudaRows:
+    PLACES: int
+    def __new__(
+        cls,
+        device: int,
+        stream: int,
+        dtype: int,
+        logits: int,
+        rows: int,
+        classes: int,
+        gamma: float,
+        fault: int,
+    ) -> CudaRows: ...
+    def score_labels(self, labels: int, scores: int, bad_label: int, never: bool) -> None: ...
+    def score_all(self, bound: float, scores: int) -> None: ...
+    def find_sets(self, threshold: float, sizes: int, found: int, too_many: int, top_label: bool) -> None: ...
+    def pack_sets(self, sizes: int, found: int, offsets: int, packed: int) -> None: ...
+    def probabilities(self, threshold: float, offsets: int, packed: int, p: int, pool: int) -> None: ...
+    def fingerprints(self, out: int) -> None: ...
+
+def cuda_problem() -> str | None: ...
+def cuda_entmax(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    out: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_backward(
+    device: int,
+    stream: int,
+    dtype: int,
+    p: int,
+    upstream: int,
+    out: int,
+    in_gamma: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_loss(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    labels: int,
+    losses: int,
+    kept: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_loss_backward(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    labels: int,
+    kept: int,
+    upstream: int,
+    spread: int,
+    out: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
 def conformal_rank(n: int, alpha: str) -> int | None: ...
 def rows_needed(alpha: str) -> int: ...
 def coverage_interval(
