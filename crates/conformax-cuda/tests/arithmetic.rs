@@ -231,16 +231,15 @@ fn probabilities_have_the_same_bits() {
             let spread =
                 checked.max() - logits.iter().copied().filter(|z| z.is_finite()).fold(f64::MAX, f64::min);
             let threshold = draws.between(0.05, 1.5) * if spread > 0.0 { spread } else { 1.0 };
-            let level = CalibrationScores::new(vec![threshold]).unwrap().level(Alpha::new(0.5).unwrap());
-            let model = Calibrated::new(score, level);
+            let model = Predictor::new(score, Thresholds::One(threshold));
             let (sets, p) = model.predict_probabilities(Logits::new(&logits, logits.len()).unwrap()).unwrap();
             let gap = |label: &u32| {
                 let z = logits[*label as usize];
                 if gamma == Gamma::SOFTMAX { z - checked.max() } else { (checked.max() - z) / threshold }
             };
-            words.push(sets.get(0).len() as u64);
+            words.push(sets.labels().len() as u64);
             words.extend(order_of(gamma));
-            words.extend(sets.get(0).iter().map(|label| gap(label).to_bits()));
+            words.extend(sets.labels().iter().map(|label| gap(label).to_bits()));
             wanted.extend(p.into_iter().map(|p| (p, logits.clone(), threshold)));
         }
         let found = host("normalize", &words);

@@ -1,0 +1,318 @@
+//! The law of accumulators: any division of the rows into blocks, any order of merging and any number of threads give the
+//! same bits, which survive a trip through bytes.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
+
+mod common;
+
+use common::data::Data;
+use common::entmax;
+use conformax::{
+    Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Masked, Predictor, Remember, Result,
+    RowSet, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, entmax_grid,
+    row_fingerprints,
+};
+
+fn alpha(value: f64) -> Alpha {
+    Alpha::new(value).unwrap()
+}
+
+fn spec(gamma: f64) -> ScoreSpec {
+    ScoreSpec::Entmax(entmax(gamma))
+}
+
+/// Rows some of which are equal to others, as honest data has them.
+fn rows() -> Data {
+    let mut data = Data::new(700, 12, 5);
+    for row in (0..700).step_by(7) {
+        let from = (row / 7 % 3) * 12;
+        data.logits.copy_within(from..from + 12, row * 12);
+    }
+    data
+}
+
+/// What an accumulator must be able to do to be held to the law.
+trait Accumulates: Clone {
+    fn take_in(&mut self, rows: Labelled<'_, f32>) -> Result<()>;
+    fn join(&mut self, other: Self) -> Result<()>;
+    fn bytes(&self) -> Vec<u8>;
+    fn again(bytes: &[u8]) -> Result<Self>;
+}
+
+macro_rules! accumulates {
+    ($($accumulator:ident: $take:expr;)+) => {
+        $(impl Accumulates for $accumulator<ScoreSpec> {
+            fn take_in(&mut self, rows: Labelled<'_, f32>) -> Result<()> {
+                let take: fn(&mut Self, Labelled<'_, f32>) -> Result<()> = $take;
+                take(self, rows)
+            }
+            fn join(&mut self, other: Self) -> Result<()> {
+                self.merge(other)
+            }
+            fn bytes(&self) -> Vec<u8> {
+                self.to_bytes()
+            }
+            fn again(bytes: &[u8]) -> Result<Self> {
+                Self::from_bytes(bytes)
+            }
+        })+
+    };
+}
+accumulates! {
+    Calibrator: |it, rows| it.extend(rows);
+    Tuner: |it, rows| it.extend(rows);
+    SizeCounter: |it, rows| it.extend(rows.logits());
+    Evaluator: |it, rows| it.extend(rows);
+    ThresholdSearch: |it, rows| it.extend(rows);
+}
+
+/// Holds an accumulator to the law: `new` makes it without a row.
+macro_rules! accumulator_laws {
+    ($($name:ident: $new:expr;)+) => {
+        $(mod $name {
+            use super::*;
+
+            #[test]
+            fn any_blocks_and_any_merges_give_the_same_bytes() {
+                any_blocks_and_any_merges(&$new);
+            }
+
+            #[test]
+            #[cfg(feature = "rayon")]
+            fn any_number_of_threads_gives_the_same_bytes() {
+                any_number_of_threads(&$new);
+            }
+
+            #[test]
+            fn bytes_are_read_back_and_damage_is_seen() {
+                bytes_are_read_back(&$new);
+            }
+
+            #[test]
+            fn a_fault_is_named_in_the_whole_and_changes_nothing() {
+                a_fault_is_named(&$new);
+            }
+        })+
+    };
+}
+accumulator_laws! {
+    calibrator: Calibrator::new(spec(1.5), 12).unwrap().remembering(Remember::Rows);
+    calibrator_by_label: Calibrator::new(spec(1.3), 12).unwrap().by(Taxonomy::Label).unwrap();
+    calibrator_by_group: Calibrator::new(spec(2.0), 12).unwrap().by(Taxonomy::Group(3)).unwrap();
+    tuner: Tuner::new(entmax_grid().into_iter().map(ScoreSpec::Entmax).collect(), 12, alpha(0.1)).unwrap()
+        .remembering(Remember::Rows);
+    size_counter: sizes();
+    evaluator: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap()
+        .watching_for(vec![RowSet::new(row_fingerprints(rows().rows().rows(100..300)))]);
+    threshold_search: ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1), alpha(0.02)]).unwrap()
+        .remembering(Remember::Rows);
+    threshold_search_second_pass: second_pass();
+}
+
+fn at(threshold: f64) -> Predictor<ScoreSpec> {
+    Predictor::new(spec(1.5), Thresholds::One(threshold))
+}
+
+fn sizes() -> SizeCounter<ScoreSpec> {
+    let grid = entmax_grid().into_iter().map(ScoreSpec::Entmax).collect();
+    let mut tuner = Tuner::new(grid, 12, alpha(0.1)).unwrap();
+    tuner.extend(rows().labelled()).unwrap();
+    tuner.finish().unwrap()
+}
+
+/// The search after its first pass, over the same rows.
+fn second_pass() -> ThresholdSearch<ScoreSpec> {
+    let mut search = ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1), alpha(0.02)]).unwrap();
+    search.extend(rows().labelled()).unwrap();
+    match search.finish_pass().unwrap() {
+        SearchStep::Again(next) => next,
+        SearchStep::Done(found) => panic!("one pass cannot be enough: {found:?}"),
+    }
+}
+
+const GROUPS: [u32; 700] = {
+    let mut groups = [0; 700];
+    let mut row = 0;
+    while row < 700 {
+        groups[row] = (row % 3) as u32;
+        row += 1;
+    }
+    groups
+};
+
+fn part(data: &Data, from: usize, to: usize) -> Labelled<'_, f32> {
+    let all = data.rows().with_groups(&GROUPS).unwrap();
+    all.rows(from..to).labelled(&data.labels[from..to]).unwrap()
+}
+
+fn whole<A: Accumulates>(new: &A, data: &Data) -> A {
+    let mut whole = new.clone();
+    whole.take_in(part(data, 0, 700)).unwrap();
+    whole
+}
+
+fn any_blocks_and_any_merges<A: Accumulates>(new: &A) {
+    let data = rows();
+    let wanted = whole(new, &data).bytes();
+    let mut generator = Generator::new(3, "blocks");
+    for _ in 0..6 {
+        // Seven shards of any size, each in blocks of its own, merged in any order and any grouping.
+        let mut cuts: Vec<usize> = (0..6).map(|_| generator.below(701) as usize).chain([0, 700]).collect();
+        cuts.sort_unstable();
+        let mut shards: Vec<A> = cuts
+            .windows(2)
+            .map(|ends| {
+                let (mut shard, step) = (new.clone(), 1 + generator.below(90) as usize);
+                for from in (ends[0]..ends[1]).step_by(step) {
+                    shard.take_in(part(&data, from, (from + step).min(ends[1]))).unwrap();
+                }
+                shard
+            })
+            .collect();
+        generator.shuffle(&mut shards);
+        while shards.len() > 1 {
+            let other = shards.swap_remove(generator.below(shards.len() as u64) as usize);
+            let place = generator.below(shards.len() as u64) as usize;
+            shards[place].join(other).unwrap();
+        }
+        // What has no order is compared in order; the place of the next row is the only thing a merge cannot know.
+        assert!(
+            shards[0].bytes() == wanted || without_place(&shards[0].bytes()) == without_place(&wanted),
+            "{cuts:?}"
+        );
+    }
+}
+
+/// The bytes of an evaluator end with the place of the next row, for messages, and a checksum.
+fn without_place(bytes: &[u8]) -> &[u8] {
+    &bytes[..bytes.len() - 16]
+}
+
+#[cfg(feature = "rayon")]
+fn any_number_of_threads<A: Accumulates + Sync>(new: &A) {
+    let data = rows();
+    let on = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| whole(new, &data).bytes())
+    };
+    let one = on(1);
+    assert!(one == on(2) && one == on(7));
+}
+
+fn bytes_are_read_back<A: Accumulates>(new: &A) {
+    let bytes = whole(new, &rows()).bytes();
+    assert_eq!(A::again(&bytes).unwrap().bytes(), bytes);
+    assert_eq!(A::again(&new.bytes()).unwrap().bytes(), new.bytes());
+    for place in (0..bytes.len()).step_by(bytes.len().div_ceil(97)) {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0x40;
+        assert!(matches!(A::again(&damaged), Err(Error::Bytes { .. })), "byte {place}");
+        assert!(matches!(A::again(&bytes[..place]), Err(Error::Bytes { .. })), "cut at {place}");
+    }
+}
+
+fn a_fault_is_named<A: Accumulates>(new: &A) {
+    let mut data = rows();
+    let mut filled = new.clone();
+    filled.take_in(part(&data, 0, 300)).unwrap();
+    let before = filled.bytes();
+    data.logits[450 * 12 + 4] = f32::NAN;
+    let error = filled.take_in(part(&data, 300, 700)).unwrap_err();
+    assert!(matches!(error, Error::Logit { row: 450, class: 4, .. }), "{error}");
+    assert_eq!(filled.bytes(), before);
+    let narrow = Data::new(3, 5, 1);
+    assert_eq!(filled.take_in(narrow.labelled()), Err(Error::ClassCount { wanted: 12, got: 5 }));
+}
+
+#[test]
+fn what_does_not_belong_together_is_not_merged() {
+    let calibrator = |gamma| Calibrator::new(spec(gamma), 12).unwrap();
+    let unlike = |mut a: Calibrator<ScoreSpec>, b: Calibrator<ScoreSpec>| match a.merge(b) {
+        Err(Error::Unlike { what }) => what,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(unlike(calibrator(1.5), calibrator(1.6)), "scores");
+    assert_eq!(unlike(calibrator(1.5), Calibrator::new(spec(1.5), 13).unwrap()), "numbers of classes");
+    assert_eq!(unlike(calibrator(1.5), calibrator(1.5).by(Taxonomy::Label).unwrap()), "taxonomies");
+    assert_eq!(unlike(calibrator(1.5), calibrator(1.5).remembering(Remember::Rows)), "remembered rows");
+    let never = calibrator(1.5).with_masked(Masked::Never);
+    assert_eq!(unlike(calibrator(1.5), never), "policies for masked classes");
+    let mut search = ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1)]).unwrap();
+    assert!(search.merge(second_pass()).is_err());
+    let mut evaluator = Evaluator::new(vec![at(0.5)], 12).unwrap();
+    assert!(evaluator.merge(Evaluator::new(vec![at(0.6)], 12).unwrap()).is_err());
+}
+
+/// Counting bits finds the very score that sorting finds, whatever ties there are and wherever the rank lies.
+#[test]
+fn a_search_finds_the_thresholds_of_sorted_scores() {
+    let never = f32::NEG_INFINITY;
+    for (seed, rows) in [(1, 1), (2, 9), (3, 40), (4, 500), (5, 3000)] {
+        let mut data = Data::new(rows, 6, seed);
+        // Certain rows score 0; some true labels are impossible and score infinity.
+        for row in (0..rows).step_by(3) {
+            let label = data.labels[row] as usize;
+            data.logits[row * 6 + label] = if row % 21 == 0 { never } else { 9.0 };
+        }
+        let alphas: Vec<Alpha> =
+            ["0.9", "0.5", "0.4", "0.1", "0.05", "0.01", "0.0001"].map(|text| text.parse().unwrap()).to_vec();
+        for gamma in [1.0, 1.3, 2.0] {
+            let mut calibrator = Calibrator::new(spec(gamma), 6).unwrap().remembering(Remember::Rows);
+            calibrator.extend(data.labelled()).unwrap();
+            let calibration = calibrator.finish().unwrap();
+            let search = ThresholdSearch::new(spec(gamma), 6, &alphas).unwrap();
+            let (mut search, mut passes) = (search.remembering(Remember::Rows), 0);
+            let found = loop {
+                passes += 1;
+                search.extend(data.labelled()).unwrap();
+                match search.finish_pass().unwrap() {
+                    SearchStep::Again(next) => search = next,
+                    SearchStep::Done(found) => break found,
+                }
+            };
+            let sorted = &calibration.groups()[0];
+            for (alpha, threshold) in alphas.iter().zip(&found.thresholds) {
+                assert_eq!(threshold.to_bits(), sorted.threshold(*alpha).to_bits(), "{rows} rows at {alpha}");
+            }
+            assert_eq!((found.infinite, &found.rows), (sorted.ties(f64::INFINITY), calibration.rows()));
+            assert!(passes <= 4);
+        }
+    }
+}
+
+#[test]
+fn a_search_sees_that_its_rows_changed() {
+    let data = rows();
+    let mut search = second_pass();
+    search.extend(part(&data, 0, 699)).unwrap();
+    assert!(matches!(search.finish_pass(), Err(Error::Unlike { what: "rows from pass to pass" })));
+}
+
+/// Groups must come with the rows, and be among those there are.
+#[test]
+fn groups_are_checked_with_their_place() {
+    let data = rows();
+    let mut calibrator = Calibrator::new(spec(1.5), 12).unwrap().by(Taxonomy::Group(2)).unwrap();
+    assert_eq!(calibrator.extend(data.labelled()), Err(Error::Missing { what: "groups" }));
+    let error = calibrator.extend(part(&data, 0, 10)).unwrap_err();
+    assert_eq!(error, Error::Group { row: 2, group: 2, groups: 2 });
+    let by_group = Predictor::new(spec(1.5), Thresholds::PerGroup(vec![0.0, 1.0]));
+    assert_eq!(by_group.predict(data.rows()).unwrap_err(), Error::Missing { what: "groups" });
+    let clusters = |of: Vec<u32>| Calibrator::new(spec(1.5), 3).unwrap().by(Taxonomy::Cluster(of)).map(drop);
+    assert_eq!(clusters(vec![0, 1]), Err(Error::Clusters { wanted: 3, got: 2 }));
+    assert_eq!(clusters(vec![0, 2, 2]), Err(Error::EmptyCluster(1)));
+    assert_eq!(
+        Logits::new(&[0.0_f32; 4], 2).unwrap().with_groups(&[0]).unwrap_err(),
+        Error::Rows { what: "groups", wanted: 2, got: 1 }
+    );
+}
+
+/// A class without calibration rows has full threshold: it is in every set, and the level says how many rows it needs.
+#[test]
+fn a_class_without_rows_is_in_every_set() {
+    let logits = [3.0_f32, 0.0, 1.0, 2.0, 0.5, 1.0, 5.0, 0.0, 4.0];
+    let mut calibrator = Calibrator::new(spec(1.5), 3).unwrap().by(Taxonomy::Label).unwrap();
+    calibrator.extend(Logits::new(&logits, 3).unwrap().labelled(&[0, 0, 2]).unwrap()).unwrap();
+    let (model, _) = calibrator.finish().unwrap().at(alpha(0.5));
+    let sets = model.predict(Logits::new(&[9.0_f32, -5.0, 0.0], 3).unwrap()).unwrap();
+    assert_eq!(sets.get(0), Some(&[0, 1][..]));
+}
