@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use conformax::{Alpha, Remember, ScoreSpec};
+use conformax::{Alpha, Remember, RowSet, ScoreSpec, SortedScores};
 use conformax_io::{ClassNames, Input, Model, Overwrite};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyOSError, PyValueError};
@@ -27,6 +27,28 @@ type Record = (usize, u64, Vec<(Score, f64, f64)>);
 
 #[pymethods]
 impl Calibration {
+    /// Of scores that this very score gave elsewhere: on a GPU, say. `rows` are the fingerprints of the calibration rows.
+    #[staticmethod]
+    #[pyo3(signature = (score, scores, *, classes, alphas, names=None, masked="allowed", rows=None))]
+    fn from_scores(
+        score: &Score,
+        scores: PyReadonlyArray1<'_, f64>,
+        classes: usize,
+        alphas: Vec<String>,
+        names: Option<Vec<String>>,
+        masked: &str,
+        rows: Option<PyReadonlyArray1<'_, u64>>,
+    ) -> PyResult<Self> {
+        let scores = SortedScores::new(scores.as_array().to_vec()).map_err(value_error)?;
+        let calibration =
+            conformax::Calibration::from_scores(score.spec, classes, scores).map_err(value_error)?;
+        let calibration = calibration.with_masked(masked_named(masked)?);
+        let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
+        model.calibrating_rows =
+            rows.map_or_else(RowSet::default, |rows| RowSet::new(rows.as_array().to_vec()));
+        Ok(Self { model })
+    }
+
     /// The score.
     #[getter]
     fn score(&self) -> Score {
@@ -223,8 +245,8 @@ impl Calibrator {
     }
 
     /// As bytes that `from_bytes` reads, here or elsewhere.
-    fn to_bytes(&self) -> Vec<u8> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).to_bytes()
+    fn to_bytes(&self) -> std::borrow::Cow<'static, [u8]> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).to_bytes().into()
     }
 
     /// From the bytes that `to_bytes` made.

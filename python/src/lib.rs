@@ -7,6 +7,7 @@ mod activation;
 mod array;
 mod calibration;
 mod command;
+mod cuda;
 mod error;
 mod evaluate;
 mod law;
@@ -28,6 +29,11 @@ mod _conformax {
     use crate::calibration::{Calibration, Calibrator};
     #[pymodule_export]
     use crate::command::run_command;
+    #[pymodule_export]
+    use crate::cuda::{
+        CudaRows, cuda_entmax, cuda_entmax_backward, cuda_entmax_loss, cuda_entmax_loss_backward,
+        cuda_problem,
+    };
     #[pymodule_export]
     use crate::evaluate::{Evaluator, evaluate};
     #[pymodule_export]

@@ -1,6 +1,6 @@
 //! Probabilities of the labels of a set, and logits from the probabilities of others.
 
-use conformax::{Row, Score as _};
+use conformax::{Predictor, Thresholds, log_probability};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -21,17 +21,14 @@ pub fn set_probabilities<'py>(
     let (spec, logits) = (score.spec, logits.as_array().to_vec());
     let offsets: Vec<usize> = offsets.as_array().iter().map(|place| *place as usize).collect();
     let found = py.detach(|| {
-        let (mut out, mut places) = (Vec::with_capacity(logits.len()), Vec::new());
+        let predictor = Predictor::new(spec, Thresholds::One(threshold));
+        let mut out = Vec::with_capacity(logits.len());
         for (row, ends) in offsets.windows(2).enumerate() {
             let Some(set) = logits.get(ends[0]..ends[1]) else {
                 return Err(PyValueError::new_err("offsets must rise from 0 to the number of labels"));
             };
-            places.clear();
-            places.extend(0..set.len() as u32);
-            if !set.is_empty() {
-                let row = Row::new(set).map_err(|error| value_error(error.offset_rows(row as u64)))?;
-                spec.probabilities_into(row, &places, threshold, &mut out);
-            }
+            let p = predictor.probabilities_within(set);
+            out.extend(p.map_err(|error| value_error(error.offset_rows(row as u64)))?);
         }
         Ok(out)
     })?;
@@ -41,5 +38,5 @@ pub fn set_probabilities<'py>(
 /// Natural logarithms with the same bits on every system.
 #[pyfunction]
 pub fn logarithms<'py>(py: Python<'py>, numbers: PyReadonlyArray1<'py, f64>) -> Bound<'py, PyArray1<f64>> {
-    PyArray1::from_vec(py, numbers.as_array().iter().map(|number| conformax::ln(*number)).collect())
+    PyArray1::from_vec(py, numbers.as_array().iter().map(|number| log_probability(*number)).collect())
 }

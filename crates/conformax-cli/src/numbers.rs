@@ -3,6 +3,9 @@
 /// Confidence of every interval that is printed.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 
+/// `12,345`: long counts are read in groups of three.
+pub(crate) use conformax_report::count;
+
 /// A number with four significant decimals below ten and fewer above, ∞ as a sign.
 pub(crate) fn shown(value: f64) -> String {
     if value == f64::INFINITY {
@@ -28,27 +31,14 @@ pub(crate) fn share(value: f64, digits: usize) -> String {
     text
 }
 
-/// `0.881 to 0.918`.
+/// `0.881 to 0.918`: two shares, neither rounded to certainty.
 pub(crate) fn range((low, high): (f64, f64)) -> String {
-    format!("{low:.3} to {high:.3}")
+    format!("{} to {}", share(low, 3), share(high, 3))
 }
 
 /// An absent number is a dash.
 pub(crate) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "–".to_owned())
-}
-
-/// `12,345`: long counts are read in groups of three.
-pub(crate) fn count(value: u64) -> String {
-    let digits = value.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 /// `1 row`, `2 rows`.
@@ -66,11 +56,8 @@ mod tests {
         assert_eq!(share(1.0, 3), "1.000");
         assert_eq!(share(0.00001, 3), "0.00001");
         assert_eq!(share(0.9, 3), "0.900");
-    }
-
-    #[test]
-    fn counts_are_grouped_from_the_right() {
-        assert_eq!([7, 123, 1234, 1_234_567].map(count), ["7", "123", "1,234", "1,234,567"]);
+        assert_eq!(range((0.00001, 0.99999)), "0.00001 to 0.99999");
+        assert_eq!(range((0.9, 1.0)), "0.900 to 1.000");
     }
 
     #[test]

@@ -24,8 +24,9 @@ use crate::study::folder::{RESULTS_CSV, StudyFolder};
 #[command(after_help = "\
 Examples:
   conformax study
-  conformax study studies/mine.toml -o mine
-  conformax study --png --force")]
+  conformax study mine.toml -o mine
+
+A study in TOML needs nothing but its data; docs/studies.md has the rest.")]
 pub(crate) struct StudyArgs {
     /// A study in TOML [default: the paper's protocol, built in].
     #[arg(value_name = "FILE")]
@@ -37,6 +38,7 @@ pub(crate) struct StudyArgs {
     #[arg(long)]
     force: bool,
     /// Figures as PNG too.
+    #[cfg(feature = "png")]
     #[arg(long)]
     png: bool,
     /// Folder with benchmarks that are not built in: NAME-logits.npy and NAME-labels.npy.
@@ -55,7 +57,11 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
         console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
     }
     folder.write(RESULTS_CSV, results_csv(&results).as_bytes())?;
-    for file in render(&results, &Options { png: args.png }) {
+    let options = Options {
+        #[cfg(feature = "png")]
+        png: args.png,
+    };
+    for file in render(&results, &options) {
         interrupt::check()?;
         folder.write(&file.path, &file.bytes)?;
     }

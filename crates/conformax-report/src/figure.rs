@@ -11,12 +11,10 @@ mod singletons;
 mod sscv;
 mod temperature;
 
+use conformax_plot::{Axis, Sheet, Spacing, Style};
 use conformax_study::Spread;
 
 use crate::number;
-use crate::plot::{INK, LETTER, words};
-use crate::style::Style;
-use crate::svg::{Element, path};
 use crate::table::{self, Column, Row, Table, exact, optional};
 use crate::view::{Cell, View};
 
@@ -39,13 +37,9 @@ pub(crate) struct Figure {
 
 /// One drawing of a figure.
 pub(crate) struct Panel {
-    pub(crate) title: String,
     /// The benchmark it shows, for choosing one in the page.
     pub(crate) benchmark: Option<String>,
-    /// What it shows, in words.
-    pub(crate) alternative: String,
-    pub(crate) size: (f64, f64),
-    pub(crate) drawing: Element,
+    pub(crate) drawn: conformax_plot::Panel,
 }
 
 /// The figures that the results have numbers for, in the paper's order.
@@ -64,125 +58,35 @@ pub(crate) fn all(view: &View<'_>) -> Vec<Figure> {
     figures.into_iter().flatten().collect()
 }
 
-/// Fonts that are there already, wherever the page or figure is opened.
-const FONTS: &str = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', Arial, sans-serif";
-const MARGIN: f64 = 16.0;
-const GAP: f64 = 24.0;
-const TITLE_ROOM: f64 = 24.0;
-
 impl Figure {
     /// Name of its files, without an ending.
     pub(crate) fn file_name(&self) -> String {
         format!("figure-{}-{}", self.number, self.slug)
     }
 
-    /// What all panels show, in words.
-    pub(crate) fn alternative(&self) -> String {
-        self.panels.iter().map(|panel| panel.alternative.as_str()).collect::<Vec<_>>().join(" ")
-    }
-
     /// The whole figure as one drawing that stands alone.
     pub(crate) fn svg(&self) -> String {
-        let columns = self.columns.min(self.panels.len()).max(1);
-        let cell = self.panels.iter().fold((0.0, 0.0), |(w, h): (f64, f64), panel| {
-            (w.max(panel.size.0), h.max(panel.size.1 + TITLE_ROOM))
-        });
-        let width = 2.0 * MARGIN + columns as f64 * (cell.0 + GAP) - GAP;
-        let key = key(&self.key, width - 2.0 * MARGIN);
-        let head = MARGIN + 34.0 + key.1;
-        let rows = self.panels.len().div_ceil(columns);
-        let height = head + rows as f64 * (cell.1 + GAP) - GAP + MARGIN;
+        let panels: Vec<&conformax_plot::Panel> = self.panels.iter().map(|panel| &panel.drawn).collect();
+        Sheet { title: &self.title, columns: self.columns, key: &self.key, panels: &panels }.svg()
+    }
+}
 
-        let mut root = Element::new("svg")
-            .set("xmlns", "http://www.w3.org/2000/svg")
-            .set("viewBox", format!("0 0 {width:.0} {height:.0}"))
-            .set("width", format!("{width:.0}"))
-            .set("height", format!("{height:.0}"))
-            .set("role", "img")
-            .set("aria-labelledby", "title desc")
-            .set("font-family", FONTS)
-            .with(Element::new("title").set("id", "title").text(&self.title))
-            .with(Element::new("desc").set("id", "desc").text(self.alternative()))
-            .with(Element::new("rect").set("width", "100%").set("height", "100%").set("fill", "#ffffff"))
-            .with(
-                words(MARGIN, MARGIN + 14.0, &self.title, "title")
-                    .at("font-size", 15.0)
-                    .set("font-weight", "700"),
-            )
-            .with(key.0.set("transform", format!("translate({MARGIN} {})", MARGIN + 32.0)));
-        for (i, panel) in self.panels.iter().enumerate() {
-            let x = MARGIN + (i % columns) as f64 * (cell.0 + GAP);
-            let y = head + (i / columns) as f64 * (cell.1 + GAP);
-            root.push(panel.standing(x, y));
+/// Levels from the largest to the smallest, so that confidence grows to the right.
+fn level_axis(levels: &[f64]) -> Axis {
+    let high = levels.iter().copied().fold(f64::MIN, f64::max);
+    let low = levels.iter().copied().fold(f64::MAX, f64::min);
+    let low = if low < high { low } else { high / 2.0 };
+    let mut ticks: Vec<(f64, String)> = Vec::new();
+    let mut by_roundness: Vec<f64> = levels.to_vec();
+    let is_round = |alpha: f64| ((alpha / 0.05).round() * 0.05 - alpha).abs() < 1e-9;
+    by_roundness.sort_by_key(|&alpha| (!(alpha == high || alpha == low), !is_round(alpha)));
+    for alpha in by_roundness {
+        if ticks.iter().all(|(kept, _)| (kept - alpha).abs() >= (high - low) * 0.2) {
+            ticks.push((alpha, number::level(alpha)));
         }
-        let mut out = String::new();
-        root.write(&mut out);
-        out.push('\n');
-        out
     }
-}
-
-impl Panel {
-    fn standing(&self, x: f64, y: f64) -> Element {
-        Element::group("panel")
-            .set("transform", format!("translate({x} {y})"))
-            .with(words(0.0, 14.0, &self.title, "panel-title").set("font-weight", "600"))
-            .with(
-                Element::group("drawing")
-                    .set("transform", format!("translate(0 {TITLE_ROOM})"))
-                    .with(self.drawing.clone()),
-            )
-    }
-
-    /// The drawing inside the page, which names it in its own heading.
-    pub(crate) fn inline(&self) -> String {
-        let (width, height) = self.size;
-        let mut out = String::new();
-        Element::new("svg")
-            .set("viewBox", format!("0 0 {width} {height}"))
-            .set("role", "img")
-            .set("tabindex", "0")
-            .set("aria-label", &self.alternative)
-            .with(self.drawing.clone())
-            .write(&mut out);
-        out
-    }
-}
-
-/// A row of swatches with names, and its height.
-fn key(styles: &[Style], width: f64) -> (Element, f64) {
-    let mut group = Element::group("key");
-    let (mut x, mut y) = (0.0, 6.0);
-    for style in styles {
-        let room = 40.0 + LETTER * 0.62 * style.name.chars().count() as f64;
-        if x + room > width {
-            (x, y) = (0.0, y + 18.0);
-        }
-        group.push(swatch(style, x, y));
-        group.push(words(x + 30.0, y + 4.0, &style.name, "name").set("fill", INK));
-        x += room + 8.0;
-    }
-    (group, if styles.is_empty() { 0.0 } else { y + 14.0 })
-}
-
-/// A short line with the style's dash and marker, 26 wide.
-pub(crate) fn swatch(style: &Style, x: f64, y: f64) -> Element {
-    Element::group(format!("series {}", style.class).trim_end())
-        .with(
-            Element::new("path")
-                .set("class", "line")
-                .set("d", path([(x, y), (x + 26.0, y)]))
-                .set("fill", "none")
-                .set("stroke", style.light)
-                .set("stroke-width", "1.8")
-                .set("stroke-dasharray", if style.dash.is_empty() { "none" } else { style.dash }),
-        )
-        .with(
-            Element::new("path")
-                .set("class", "mark")
-                .set("d", style.marker.outline(x + 13.0, y, 3.2))
-                .set("fill", style.light),
-        )
+    let label = "α  (confidence grows →)".to_owned();
+    Axis { label, values: (high, low), spacing: Spacing::Even, ticks }
 }
 
 /// A row per benchmark and procedure, a column per level: what Figures 4 and 7 draw.
@@ -244,4 +148,19 @@ fn by_printed_level(
         }
     }
     table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_levels_that_have_room_and_prefers_round_ones() {
+        let levels: Vec<f64> = (1..=10).map(|i| f64::from(i) / 100.0).collect();
+        let axis = level_axis(&levels);
+        assert_eq!(axis.values, (0.1, 0.01));
+        let mut labels: Vec<&str> = axis.ticks.iter().map(|(_, text)| text.as_str()).collect();
+        labels.sort_unstable();
+        assert_eq!(labels, ["0.01", "0.03", "0.05", "0.07", "0.10"]);
+    }
 }

@@ -14,20 +14,19 @@
 //! # Features
 //! - `png`: [`Options::png`], figures as PNG beside the SVG.
 
-mod axis;
 mod figure;
 mod findings;
 mod number;
 mod page;
-mod plot;
 #[cfg(feature = "png")]
 mod png;
 mod style;
-mod svg;
 mod table;
 mod view;
 
 use conformax_study::Results;
+
+pub use crate::number::count;
 
 use crate::table::{Table, Tables};
 use crate::view::View;

@@ -24,7 +24,11 @@ pub(crate) fn size(value: f64) -> String {
 }
 
 /// A count with a comma every three digits.
-pub(crate) fn count(value: u64) -> String {
+///
+/// ```
+/// assert_eq!(conformax_report::count(1_234_567), "1,234,567");
+/// ```
+pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut out = String::new();
     for (i, c) in digits.chars().enumerate() {

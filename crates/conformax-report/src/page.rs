@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use conformax_plot::{Element, Style, swatch};
 use conformax_study::{Claim, Provenance, Verdict};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
-use crate::figure::{Figure, swatch};
+use crate::figure::Figure;
 use crate::number;
-use crate::svg::Element;
 use crate::table::{METRICS, Metric, Table, Tables, verdict};
 use crate::view::{Cell, View};
 use crate::{findings, style};
@@ -100,7 +100,7 @@ fn hero(view: &View<'_>, figures: &[Figure]) -> Option<Value> {
     let panel = figure.panels.get(benchmark)?;
     Some(context! {
         title => format!("Labels in a set on {}, as more confidence is asked for", summary.title),
-        svg => Value::from_safe_string(panel.inline()),
+        svg => Value::from_safe_string(panel.drawn.inline()),
     })
 }
 
@@ -115,20 +115,10 @@ fn verdict_counts(claims: &[Claim]) -> Value {
     }
 }
 
-/// Rules that give each series its colour by day and by night.
+/// A rule per series that gives it its colour by day and by night.
 fn colours() -> Value {
-    let list = |pick: fn(&(String, &'static str, &'static str)) -> &'static str| {
-        style::palette().map(|entry| format!("--{}:{};", entry.0, pick(&entry))).collect::<String>()
-    };
-    let mut rules = String::new();
-    for (class, ..) in style::palette() {
-        rules.push_str(&format!(".{class}{{--c:var(--{class})}}"));
-    }
-    context! {
-        light => Value::from_safe_string(list(|(_, light, _)| light)),
-        dark => Value::from_safe_string(list(|(_, _, dark)| dark)),
-        rules => Value::from_safe_string(rules),
-    }
+    let rule = |(class, light, dark)| format!(".{class}{{--c:light-dark({light},{dark})}}");
+    Value::from_safe_string(style::palette().map(rule).collect())
 }
 
 #[derive(Serialize)]
@@ -183,7 +173,7 @@ fn numbers(view: &View<'_>) -> String {
 }
 
 fn procedures(view: &View<'_>) -> Vec<Value> {
-    let shown = |style: &style::Style| {
+    let shown = |style: &Style| {
         let mut svg = String::new();
         Element::new("svg")
             .set("viewBox", "0 0 26 10")
@@ -237,9 +227,9 @@ fn shown_figure(figure: &Figure) -> Value {
         .iter()
         .map(|panel| {
             context! {
-                title => panel.title.as_str(),
+                title => panel.drawn.title.as_str(),
                 benchmark => panel.benchmark.as_deref(),
-                svg => Value::from_safe_string(panel.inline()),
+                svg => Value::from_safe_string(panel.drawn.inline()),
             }
         })
         .collect();
@@ -250,7 +240,7 @@ fn shown_figure(figure: &Figure) -> Value {
         caption => figure.caption.as_str(),
         columns => figure.columns.min(figure.panels.len()),
         panels,
-        data => Value::from_safe_string(figure.data.html()),
+        data => shown_table(&figure.data),
         file => format!("../figures/{}", figure.file_name()),
     }
 }
@@ -259,7 +249,8 @@ fn shown_table(table: &Table) -> Value {
     context! {
         title => table.title.as_str(),
         notes => table.notes.clone(),
-        html => Value::from_safe_string(table.html()),
+        columns => Value::from(Serde(&table.columns)),
+        rows => Value::from(Serde(&table.rows)),
         file => format!("../tables/{}", table.slug),
     }
 }

@@ -1,37 +1,10 @@
-//! `Style`: the colour, dash and marker by which a procedure is known on every figure.
+//! Styles: the colour, dash and marker by which a procedure is known on every figure.
 //!
 //! Hues are those Okabe and Ito chose for colour-blind readers, darkened on white and lightened on black until each
 //! stands out from the paper at 3 : 1. Shape and dash tell the same story without any colour.
 
-use std::f64::consts::{FRAC_PI_2, PI};
-
+use conformax_plot::{Marker, Style};
 use conformax_study::paper::PROCEDURES;
-
-use crate::svg::{coordinate, path};
-
-/// How one series looks.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Style {
-    /// What the series is called.
-    pub(crate) name: String,
-    /// Class by which the page recolours it when dark, where it has a dark colour.
-    pub(crate) class: String,
-    pub(crate) light: &'static str,
-    pub(crate) dark: &'static str,
-    pub(crate) dash: &'static str,
-    pub(crate) marker: Marker,
-}
-
-/// Shape of a mark.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Marker {
-    Circle,
-    Square,
-    Up,
-    Down,
-    Diamond,
-    Cross,
-}
 
 const MARKERS: [Marker; 6] =
     [Marker::Circle, Marker::Square, Marker::Up, Marker::Diamond, Marker::Down, Marker::Cross];
@@ -92,45 +65,9 @@ pub(crate) fn ramp(names: &[String]) -> Vec<Style> {
     let styled = |(i, name): (usize, &String)| {
         let colour = RAMP[i * (RAMP.len() - 1) / last];
         let marker = MARKERS[i % MARKERS.len()];
-        Style { name: name.clone(), class: String::new(), light: colour, dark: colour, dash: "", marker }
+        Style::plain(name, colour, "", marker)
     };
     names.iter().enumerate().map(styled).collect()
-}
-
-impl Marker {
-    /// The outline around a point, `r` wide to each side.
-    pub(crate) fn outline(self, x: f64, y: f64, r: f64) -> String {
-        match self {
-            Self::Circle => {
-                let (left, r2, r) = (coordinate(x - r), coordinate(2.0 * r), coordinate(r));
-                format!("M{left} {}a{r} {r} 0 1 0 {r2} 0a{r} {r} 0 1 0 -{r2} 0Z", coordinate(y))
-            }
-            Self::Square => polygon(x, y, r * 1.25, 4, PI / 4.0),
-            Self::Diamond => polygon(x, y, r * 1.35, 4, 0.0),
-            Self::Up => polygon(x, y, r * 1.4, 3, -FRAC_PI_2),
-            Self::Down => polygon(x, y, r * 1.4, 3, FRAC_PI_2),
-            Self::Cross => cross(x, y, r),
-        }
-    }
-}
-
-fn polygon(x: f64, y: f64, r: f64, corners: u32, turn: f64) -> String {
-    let corner = |i| turn + 2.0 * PI * f64::from(i) / f64::from(corners);
-    path((0..corners).map(|i| (x + r * corner(i).cos(), y + r * corner(i).sin()))) + "Z"
-}
-
-fn cross(x: f64, y: f64, r: f64) -> String {
-    let thin = r * 0.45;
-    let quarter = [(-thin, -r), (thin, -r), (thin, -thin)];
-    let turned = (0..4).flat_map(|turn| {
-        quarter.map(|(dx, dy)| match turn {
-            0 => (x + dx, y + dy),
-            1 => (x - dy, y + dx),
-            2 => (x - dx, y - dy),
-            _ => (x + dy, y - dx),
-        })
-    });
-    path(turned) + "Z"
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! `Table`: rows for people, in Markdown, LaTeX and HTML, and the same numbers unrounded in CSV.
+//! `Table`: rows for people, in Markdown, LaTeX and the page, and the same numbers unrounded in CSV.
 
 mod accuracy;
 mod at_a_glance;
@@ -7,9 +7,11 @@ mod coverage;
 mod strata;
 mod tuning;
 
+use std::iter;
+
+use conformax_study::csv_of;
 use serde::Serialize;
 
-use crate::svg::escape;
 use crate::view::View;
 
 pub(crate) use at_a_glance::{METRICS, Metric};
@@ -134,15 +136,16 @@ impl Tables {
 
     /// All that become files.
     pub(crate) fn files(&self) -> impl Iterator<Item = &Table> {
-        let singles = [&self.coverage, &self.accuracy, &self.claims, &self.tuning, &self.at_a_glance];
-        singles.into_iter().chain(&self.printed_strata)
+        let always = [&self.coverage, &self.accuracy, &self.at_a_glance];
+        let where_judged = [&self.claims, &self.tuning].into_iter().filter(|table| !table.rows.is_empty());
+        always.into_iter().chain(where_judged).chain(&self.printed_strata)
     }
 }
 
 impl Table {
     pub(crate) fn markdown(&self) -> String {
-        let mut out = format!("**{}**\n\n", self.title);
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
+        let mut out = format!("**{}**\n\n", markdown(&self.title));
+        let names: Vec<String> = self.columns.iter().map(|column| markdown(&column.name)).collect();
         let rules: Vec<&str> = self.columns.iter().map(|c| if c.is_text { ":--" } else { "--:" }).collect();
         out.push_str(&format!("| {} |\n| {} |\n", names.join(" | "), rules.join(" | ")));
         for row in &self.rows {
@@ -150,19 +153,14 @@ impl Table {
             out.push_str(&format!("| {} |\n", cells.join(" | ")));
         }
         for note in &self.notes {
-            out.push_str(&format!("\n{note}\n"));
+            out.push_str(&format!("\n{}\n", markdown(note)));
         }
         out
     }
 
     pub(crate) fn csv(&self) -> String {
-        let mut out = self.records.header.join(",") + "\n";
-        for row in &self.records.rows {
-            let fields: Vec<String> = row.iter().map(|field| quoted(field)).collect();
-            out.push_str(&fields.join(","));
-            out.push('\n');
-        }
-        out
+        let header = self.records.header.iter().map(|name| (*name).to_owned()).collect();
+        csv_of(iter::once(header).chain(self.records.rows.iter().cloned()))
     }
 
     pub(crate) fn latex(&self) -> String {
@@ -189,62 +187,12 @@ impl Table {
         }
         out
     }
-
-    /// The grid as HTML, for the numbers behind a figure.
-    pub(crate) fn html(&self) -> String {
-        let mut out = String::from("<table><thead><tr>");
-        for column in &self.columns {
-            let class = if column.is_text { " class=\"text\"" } else { "" };
-            out.push_str(&format!("<th scope=\"col\"{class}{}>", owner(column)));
-            out.push_str(&escape(&column.name));
-            out.push_str("</th>");
-        }
-        out.push_str("</tr></thead><tbody>");
-        for row in &self.rows {
-            out.push_str(&row.html(&self.columns));
-        }
-        out.push_str("</tbody></table>");
-        out
-    }
-}
-
-fn owner(column: &Column) -> String {
-    column.procedure.as_ref().map(|name| format!(" data-procedure=\"{}\"", escape(name))).unwrap_or_default()
-}
-
-impl Row {
-    fn html(&self, columns: &[Column]) -> String {
-        let mut out = String::from("<tr");
-        if let Some(benchmark) = &self.benchmark {
-            out.push_str(&format!(" data-benchmark=\"{}\"", escape(benchmark)));
-        }
-        if let Some(alpha) = &self.alpha {
-            out.push_str(&format!(" data-alpha=\"{}\"", escape(alpha)));
-        }
-        out.push_str(if self.begins_group { " class=\"begins\">" } else { ">" });
-        for (i, (cell, column)) in self.cells.iter().zip(columns).enumerate() {
-            let (tag, scope) = if i == 0 { ("th", " scope=\"row\"") } else { ("td", "") };
-            let class = if column.is_text { " class=\"text\"" } else { "" };
-            out.push_str(&format!("<{tag}{scope}{class}{}>{}", owner(column), escape(&cell.main)));
-            for line in &cell.below {
-                out.push_str(&format!("<small>{}</small>", escape(line)));
-            }
-            out.push_str(&format!("</{tag}>"));
-        }
-        out.push_str("</tr>");
-        out
-    }
 }
 
 impl Cell {
     fn markdown(&self) -> String {
-        let escape = |text: &str| text.replace('|', "\\|");
-        let mut out = escape(&self.main);
-        for line in &self.below {
-            out.push_str("<br>");
-            out.push_str(&escape(line));
-        }
-        out
+        let lines = iter::once(&self.main).chain(&self.below);
+        lines.map(|line| markdown(line)).collect::<Vec<_>>().join("<br>")
     }
 
     fn latex(&self, is_text: bool) -> String {
@@ -258,13 +206,22 @@ impl Cell {
     }
 }
 
-/// A CSV field, quoted where it must be.
-fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\n']) {
-        format!("\"{}\"", field.replace('"', "\"\""))
-    } else {
-        field.to_owned()
+/// Text on one line that Markdown takes as it is: names come from the user's file and may hold anything.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' => out.push_str("&lt;"),
+            '&' => out.push_str("&amp;"),
+            '\n' | '\r' => out.push(' '),
+            _ => out.push(c),
+        }
     }
+    out
 }
 
 /// Text with LaTeX's special characters and our symbols spelt out.
@@ -316,7 +273,7 @@ mod tests {
 
     #[test]
     fn writes_markdown() {
-        let expected = "**T**\n\n| a_b | RAPS |\n| :-- | --: |\n| x\\|y | 0.9 ± 0.1<br>paper 0.8 |\n";
+        let expected = "**T**\n\n| a\\_b | RAPS |\n| :-- | --: |\n| x\\|y | 0.9 ± 0.1<br>paper 0.8 |\n";
         assert_eq!(table().markdown(), expected);
     }
 
@@ -333,9 +290,17 @@ mod tests {
     }
 
     #[test]
-    fn marks_a_procedures_cells_in_html() {
-        assert!(
-            table().html().contains("<td data-procedure=\"RAPS\">0.9 ± 0.1<small>paper 0.8</small></td>")
-        );
+    fn takes_any_name_in_any_place() {
+        let name = "a|b\r\n# <!--<script> *c* [d](e)";
+        let table = Table {
+            title: name.to_owned(),
+            columns: vec![Column::text(name)],
+            rows: vec![Row::of(vec![name.into()])],
+            records: Records { header: vec!["a", "b"], rows: vec![vec![name.to_owned(), "\r".to_owned()]] },
+            ..Table::default()
+        };
+        let escaped = "a\\|b  \\# &lt;!--&lt;script> \\*c\\* \\[d\\](e)";
+        assert_eq!(table.markdown(), format!("**{escaped}**\n\n| {escaped} |\n| :-- |\n| {escaped} |\n"));
+        assert_eq!(table.csv(), format!("a,b\n\"{name}\",\"\r\"\n"));
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use conformax_study::{BenchmarkSummary, CoverageBand, Record, Results, Spread};
+use conformax_plot::Style;
+use conformax_study::{BenchmarkSummary, CoverageBand, Record, Results, Spread, paper};
 
-use crate::style::{self, Style};
+use crate::style;
 
 /// Results with an index; benchmarks, procedures and levels are named by their place in the study's order.
 pub(crate) struct View<'a> {
@@ -76,6 +77,13 @@ impl<'a> View<'a> {
         };
         picked.dedup();
         picked
+    }
+
+    /// Whether the paper prints numbers for any of the benchmarks.
+    pub(crate) fn has_printed_numbers(&self) -> bool {
+        let printed =
+            |summary: &BenchmarkSummary| paper::ACCURACY.iter().any(|row| row.benchmark == summary.name);
+        self.results.benchmarks.iter().any(printed)
     }
 
     /// The band of a cell's coverage.

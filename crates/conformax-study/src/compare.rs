@@ -7,6 +7,7 @@ use crate::benchmark::Benchmark;
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::results::{Means, Paired, Record, Verdict};
+use crate::row_influence::Counted;
 use crate::spread::Chance;
 use crate::study::Study;
 
@@ -54,7 +55,7 @@ pub fn comparison_study(alpha: Alpha, splits: usize, seed: u64) -> Study {
 
 /// Runs the procedures of a study with one level on a data set.
 pub fn compare(study: &Study, benchmark: Benchmark, progress: &dyn Progress) -> Result<Comparison> {
-    let results = study.run_on(std::slice::from_ref(&benchmark), progress)?;
+    let (results, influences) = study.run_with_influences(std::slice::from_ref(&benchmark), progress)?;
     let alpha = study.levels.first().map_or(0.0, |alpha| alpha.value());
     let records = |procedure: &str| -> Vec<&Record> {
         let of = |record: &&Record| record.procedure == procedure && record.alpha == alpha;
@@ -70,7 +71,11 @@ pub fn compare(study: &Study, benchmark: Benchmark, progress: &dyn Progress) -> 
             let pairs = own.iter().zip(&least);
             let differences: Vec<f64> =
                 pairs.map(|(own, least)| own.average_size - least.average_size).collect();
-            let chance = Chance::of_rows(own.first()?);
+            let rows = |procedure: &str| {
+                let key = (benchmark.name.clone(), procedure.to_owned(), alpha.to_bits());
+                influences.get(&key).map(|influence| influence.of(Counted::Size))
+            };
+            let chance = Chance::of_rows(rows(&means.procedure)?, rows(smallest)?);
             (means.procedure != smallest).then(|| Paired::of(&differences, chance)).flatten()
         })
         .collect();

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::error::{Error, Result};
 use crate::procedure::{Choice, Procedure};
+use crate::row_influence::{RowInfluence, Visits};
 use crate::splits::{Split, Thresholds, Truth};
 
 /// Rows that one task visits.
@@ -48,6 +49,8 @@ pub(crate) struct ProcedureOutcomes {
     pub(crate) outcomes: Vec<Vec<Outcome>>,
     /// The same tuned the paper's way; empty where nothing is tuned.
     pub(crate) paper: Vec<Vec<Outcome>>,
+    /// By level, how much each row moves the outcomes.
+    pub(crate) influences: Vec<RowInfluence>,
 }
 
 /// Average size of the entmax score.
@@ -203,13 +206,19 @@ impl<T: Logit> Bench<'_, T> {
                 let picks: Vec<Picks> = thresholds
                     .map(|thresholds| thresholds.calibration.iter().map(|q| (place, *q)).collect())
                     .collect();
-                ProcedureOutcomes { outcomes: self.judge(&picks)?, paper: Vec::new() }
+                let (outcomes, influences) = self.judge(&picks, false)?;
+                ProcedureOutcomes { outcomes, paper: Vec::new(), influences }
             }
             Choice::Tuned(candidates) => {
                 let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
                 let (valid, paper) = self.tune(&places)?;
                 report(Stage::Tuned(procedure.name.clone()), started.elapsed());
-                ProcedureOutcomes { outcomes: self.judge(&valid)?, paper: self.judge(&paper)? }
+                let (outcomes, influences) = self.judge(&valid, true)?;
+                ProcedureOutcomes {
+                    outcomes,
+                    paper: self.judge_sizes(&paper, &self.test_sizes(&paper)?)?,
+                    influences,
+                }
             }
         };
         report(Stage::Judged(procedure.name.clone()), started.elapsed());
@@ -303,11 +312,28 @@ impl<T: Logit> Bench<'_, T> {
         Ok(())
     }
 
-    /// The metrics of each split's picks on its test rows.
-    fn judge(&self, picks: &[Picks]) -> Result<Vec<Vec<Outcome>>> {
+    /// The metrics of each split's picks on its test rows, and how much each row moves them.
+    fn judge(&self, picks: &[Picks], is_tuned: bool) -> Result<(Vec<Vec<Outcome>>, Vec<RowInfluence>)> {
         let sizes = self.test_sizes(picks)?;
+        let levels = self.plan.alphas.len();
+        let influences = (0..levels).into_par_iter().map(|level| {
+            let visits = Visits {
+                splits: self.plan.splits,
+                is_tuned,
+                size: &|row, split| sizes[(row * picks.len() + split) * levels + level],
+                is_missed: &|row, split| {
+                    let (place, threshold) = picks[split][level];
+                    self.scored[place].truth[row] > threshold
+                },
+            };
+            RowInfluence::new(self.logits.len(), &visits)
+        });
+        Ok((self.judge_sizes(picks, &sizes)?, influences.collect()))
+    }
+
+    fn judge_sizes(&self, picks: &[Picks], sizes: &[u32]) -> Result<Vec<Vec<Outcome>>> {
         let splits = self.plan.splits.par_iter().zip(picks).enumerate();
-        splits.map(|(number, (split, picks))| self.judge_split(split, picks, &sizes, number)).collect()
+        splits.map(|(number, (split, picks))| self.judge_split(split, picks, sizes, number)).collect()
     }
 
     /// Set sizes by row, split and level; zero where the row does not test.

@@ -17,13 +17,15 @@
 mod benchmark;
 mod claims;
 mod compare;
-mod csv;
+
 mod error;
 mod evaluation;
 pub mod paper;
 mod procedure;
 mod progress;
 mod results;
+mod results_csv;
+mod row_influence;
 mod run;
 mod splits;
 mod spread;
@@ -31,7 +33,7 @@ mod study;
 
 pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
 pub use compare::{Comparison, ComparisonRow, compare, comparison_study};
-pub use csv::results_csv;
+
 pub use error::{Error, Place, Result};
 pub use procedure::{Choice, Procedure};
 pub use progress::{Progress, Stage};
@@ -39,6 +41,7 @@ pub use results::{
     AbsentBenchmark, BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance,
     Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
 };
+pub use results_csv::{csv_of, results_csv};
 pub use run::RunOptions;
 pub use spread::{CLEAR, Chance, FEWEST_SPLITS};
 pub use study::{BenchmarkEntry, PAPER, Study};

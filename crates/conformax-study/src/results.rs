@@ -204,7 +204,7 @@ pub struct CoverageBand {
 pub struct Paired {
     /// Mean over splits of first minus second.
     pub mean: f64,
-    /// Standard error of that mean, which counts how much the splits share ([`crate::Chance`]).
+    /// Standard error of that mean, which counts which rows there are and not only which splits ([`crate::Chance`]).
     pub standard_error: f64,
     /// Splits.
     pub splits: u64,

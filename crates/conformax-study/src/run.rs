@@ -15,6 +15,7 @@ use crate::results::{
     AbsentBenchmark, BenchmarkSummary, CoverageBand, GammaSize, Means, Paired, Provenance, Record, Results,
     SplitSummary, Spread, Stratum, TuningComparison,
 };
+use crate::row_influence::Influences;
 use crate::splits::Split;
 use crate::spread::Chance;
 use crate::study::Study;
@@ -54,6 +55,15 @@ impl Study {
 
     /// Runs the study on benchmarks that are in memory, in place of those it names.
     pub fn run_on(&self, benchmarks: &[Benchmark], progress: &dyn Progress) -> Result<Results> {
+        Ok(self.run_with_influences(benchmarks, progress)?.0)
+    }
+
+    /// The same with how much each row moves each procedure.
+    pub(crate) fn run_with_influences(
+        &self,
+        benchmarks: &[Benchmark],
+        progress: &dyn Progress,
+    ) -> Result<(Results, Influences)> {
         let started = Instant::now();
         let findings: Vec<Findings> = benchmarks
             .par_iter()
@@ -65,7 +75,7 @@ impl Study {
             levels: self.levels.iter().map(|alpha| alpha.value()).collect(),
             ..Results::default()
         };
-        let mut all = Vec::new();
+        let (mut all, mut influences) = (Vec::new(), Influences::new());
         for mut findings in findings {
             let kept = findings.records.iter().filter(|record| record.split < self.splits as u64);
             results.records.extend(kept.cloned());
@@ -76,12 +86,13 @@ impl Study {
             results.gamma_on_test.append(&mut findings.gamma_on_test);
             results.gamma_on_tuning.append(&mut findings.gamma_on_tuning);
             all.append(&mut findings.records);
+            influences.append(&mut findings.influences);
         }
         if self.claim_splits > 0 {
-            results.claims = judge_claims(&results, &all);
+            results.claims = judge_claims(&results, &all, &influences);
         }
         results.provenance = self.provenance(started.elapsed());
-        Ok(results)
+        Ok((results, influences))
     }
 
     fn provenance(&self, took: Duration) -> Provenance {
@@ -160,6 +171,8 @@ impl Study {
                 findings.means.extend(means(&records));
                 findings.tuning.extend(tuning_comparison(&records, &paper));
                 findings.records.extend(records);
+                let key = (benchmark.name.clone(), procedure.name.clone(), alpha.value().to_bits());
+                findings.influences.insert(key, outcomes.influences[level].clone());
             }
         }
         findings.bands = self.bands(benchmark, splits);
@@ -242,6 +255,7 @@ struct Findings {
     summary: BenchmarkSummary,
     /// Over all splits, those of the claims included.
     records: Vec<Record>,
+    influences: Influences,
     means: Vec<Means>,
     bands: Vec<CoverageBand>,
     tuning: Vec<TuningComparison>,
@@ -317,7 +331,7 @@ fn tuning_comparison(valid: &[Record], paper: &[Record]) -> Option<TuningCompari
         coverage_difference: difference(coverage(paper), coverage(valid), Chance::OfSplits)?,
         valid_size: Spread::of(&size(valid))?,
         paper_size: Spread::of(&size(paper))?,
-        size_difference: difference(size(paper), size(valid), Chance::of_rows(first))?,
+        size_difference: difference(size(paper), size(valid), Chance::of_shared_rows(first))?,
     })
 }
 

@@ -1,13 +1,11 @@
 //! Means over splits: how far they spread, and whether a difference is more than chance.
 //!
 //! Splits of one data set share its rows, so their mean does not settle however many there are: `deviation / √splits`
-//! would call anything clear. Nadeau and Bengio (2003) correct the variance of such a mean: with J splits it is the
-//! variance between splits times `1/J + n_test/n_cal`, of which more splits take away the first term alone. The second
-//! is exact where chance enters through the test rows. Where it enters through the threshold, as it does for set
-//! sizes, it is cautious: over data sets of 600 to 2,000 rows drawn from the benchmarks that ship, the true second term
-//! lay between 0 and 0.9 for every mean, and between 0 and 0.6 for differences of sizes, where the correction has 1.5.
+//! would call anything clear. The variance of the mean has two parts: which splits were drawn, which more splits
+//! average away, and which rows there are, which nothing does. [`Chance`] says what is known of the second.
 
 use crate::results::{Paired, Record, Spread, Verdict};
+use crate::row_influence::variance_of_mean;
 
 /// A difference is clear when it exceeds this many standard errors.
 pub const CLEAR: f64 = 3.0;
@@ -15,30 +13,46 @@ pub const CLEAR: f64 = 3.0;
 /// The spread of fewer splits than this is too rough to judge by.
 pub const FEWEST_SPLITS: u64 = 5;
 
-/// What a mean over splits of one data set may owe to chance.
+/// What a mean over splits of one data set may owe to chance, besides which splits were drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Chance {
-    /// Which splits were drawn, and nothing else. So it is with coverage: over all splits of any rows whose scores do
-    /// not tie, its mean is exactly `rank / (n + 1)`, so other rows would not have given another.
+    /// Nothing. So it is with coverage: over all splits of any rows whose scores do not tie, its mean is exactly
+    /// `rank / (n + 1)`, so other rows would not have given another.
     OfSplits,
-    /// Which rows there are as well: they are in every split, to test or to calibrate.
+    /// Which rows there are, with this variance: that of the rows' influences over their number, as a bootstrap over
+    /// rows would give it.
     OfRows {
+        /// Variance of the mean.
+        variance: f64,
+    },
+    /// Which rows there are, where no influences are known: Nadeau and Bengio's (2003) correction, the variance between
+    /// splits times this. It is exact where chance enters through the test rows, and cautious where it enters through
+    /// the threshold: over data sets drawn from the benchmarks that ship the true factor was 0 to 0.9, not 1.5.
+    OfSharedRows {
         /// Rows that test over rows that do not.
         test_over_calibration: f64,
     },
 }
 
 impl Chance {
-    pub(crate) fn of_rows(record: &Record) -> Self {
-        let others = record.n_cal + record.n_tune;
-        Self::OfRows { test_over_calibration: record.n_test as f64 / others.max(1) as f64 }
+    /// Of the difference of two means over the same rows, from the rows' influences on each.
+    pub(crate) fn of_rows(first: &[f32], second: &[f32]) -> Self {
+        let differences =
+            first.iter().zip(second).map(|(first, second)| f64::from(*first) - f64::from(*second));
+        Self::OfRows { variance: variance_of_mean(differences) }
     }
 
-    /// The part of the variance between splits that more splits cannot average away.
-    fn shared(self) -> f64 {
+    pub(crate) fn of_shared_rows(record: &Record) -> Self {
+        let others = record.n_cal + record.n_tune;
+        Self::OfSharedRows { test_over_calibration: record.n_test as f64 / others.max(1) as f64 }
+    }
+
+    /// The part of a mean's variance that more splits cannot average away.
+    fn lasting(self, between_splits: f64) -> f64 {
         match self {
             Self::OfSplits => 0.0,
-            Self::OfRows { test_over_calibration } => test_over_calibration,
+            Self::OfRows { variance } => variance,
+            Self::OfSharedRows { test_over_calibration } => between_splits * test_over_calibration,
         }
     }
 }
@@ -66,12 +80,13 @@ impl Paired {
     /// use conformax_study::{Chance, Paired};
     /// let paired = Paired::of(&[1.0, 3.0], Chance::OfSplits).unwrap();
     /// assert_eq!((paired.mean, paired.standard_error), (2.0, 1.0));
-    /// let shared = Paired::of(&[1.0, 3.0], Chance::OfRows { test_over_calibration: 1.5 }).unwrap();
+    /// let shared = Paired::of(&[1.0, 3.0], Chance::OfSharedRows { test_over_calibration: 1.5 }).unwrap();
     /// assert_eq!((shared.mean, shared.standard_error), (2.0, 2.0));
     /// ```
     pub fn of(differences: &[f64], chance: Chance) -> Option<Self> {
         let Spread { mean, deviation, splits } = Spread::of(differences)?;
-        let variance = deviation * deviation * (1.0 / splits as f64 + chance.shared());
+        let between = deviation * deviation;
+        let variance = between / splits as f64 + chance.lasting(between);
         Some(Self { mean, standard_error: variance.sqrt(), splits })
     }
 
@@ -100,7 +115,7 @@ impl Paired {
 mod tests {
     use super::*;
 
-    const ROWS: Chance = Chance::OfRows { test_over_calibration: 1.5 };
+    const ROWS: Chance = Chance::OfSharedRows { test_over_calibration: 1.5 };
 
     #[test]
     fn equal_values_are_undecided_and_a_constant_lead_is_not() {

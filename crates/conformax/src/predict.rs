@@ -8,7 +8,7 @@ use crate::rows::{Narrow, drain_chunks, visit_narrow_rows, visit_rows};
 use crate::score::paths::{Paths, Question, ask, known};
 use crate::score::{softmax_over, sort_best_first};
 use crate::thresholds::{RowThresholds, Thresholds};
-use crate::{Empty, Logit, Logits, Masked, PredictionSets, Result, Row, Score};
+use crate::{Empty, Error, Logit, Logits, Masked, PredictionSets, Result, Row, Score};
 
 /// A score with thresholds and policies: all that prediction needs.
 ///
@@ -103,6 +103,20 @@ impl<S: Score> Predictor<S> {
             whole.1.append(&mut probabilities);
         })?;
         Ok(whole)
+    }
+
+    /// The probabilities over a set from the logits of its labels alone, best first: what lies outside a set has no part
+    /// in them. Thresholds by group need the whole row.
+    pub fn probabilities_within<T: Logit>(&self, set: &[T]) -> Result<Vec<f64>> {
+        let thresholds = match &self.thresholds {
+            Thresholds::One(threshold) => RowThresholds::One(*threshold),
+            Thresholds::PerLabel(thresholds) => RowThresholds::PerLabel(thresholds),
+            Thresholds::PerGroup(_) => return Err(Error::Missing { what: "groups" }),
+        };
+        match set {
+            [] => Ok(Vec::new()),
+            set => Ok(ask(&self.score, ProbabilitiesWithin { row: Row::new(set)?, thresholds })),
+        }
     }
 
     fn rule(&self) -> Rule<'_> {
@@ -256,6 +270,24 @@ impl<T: Logit> Question for ProbabilitiesOfChunk<'_, '_, T> {
             Ok(())
         })?;
         Ok((sets, probabilities))
+    }
+}
+
+struct ProbabilitiesWithin<'a, 'b, T> {
+    row: Row<'a, T>,
+    thresholds: RowThresholds<'b>,
+}
+
+impl<T: Logit> Question for ProbabilitiesWithin<'_, '_, T> {
+    type Answer = Vec<f64>;
+
+    fn put<P: Paths>(self, score: &P) -> Vec<f64> {
+        let (set, mut out) = ((0..self.row.classes() as u32).collect::<Vec<_>>(), Vec::new());
+        match self.thresholds {
+            RowThresholds::One(threshold) => score.probabilities_into(self.row, &set, threshold, &mut out),
+            RowThresholds::PerLabel(_) => softmax_over(self.row, &set, &mut out),
+        }
+        out
     }
 }
 

@@ -238,7 +238,8 @@ impl Gamma {
     }
 
     /// `1/δ = γ − 1`, rounded once.
-    pub(crate) fn inverse_delta(self) -> f64 {
+    #[doc(hidden)]
+    pub fn inverse_delta(self) -> f64 {
         self.inverse_delta
     }
 }

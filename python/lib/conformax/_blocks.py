@@ -65,9 +65,13 @@ def predict_probabilities(
     return _pack(parts)
 
 
-def row_fingerprints(logits: Logits, **options: Any) -> np.ndarray:
-    """A number for each row by which it is known again."""
-    return _join(_conformax.row_fingerprints(block, **_checked(options)) for _, block in logits.blocks())
+def extend(accumulator: Any, logits: Logits, labels: np.ndarray, u: np.ndarray | None, **options: Any) -> None:
+    """Gives labelled rows to an accumulator."""
+    if len(labels) != logits.shape[0]:
+        raise ValueError(f"there are {logits.shape[0]} rows of logits but {len(labels)} labels")
+    for first, block in logits.blocks():
+        draws = _draws(u, first, block, logits)
+        accumulator.extend(block, _part(labels, first, block), draws, **_checked(options))
 
 
 def top_labels(logits: Logits, **options: Any) -> np.ndarray:

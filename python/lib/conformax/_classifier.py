@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from . import _blocks, _conformax
+from . import _blocks, _conformax, _cuda
 from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
 from ._levels import levels
-from ._metrics import Evaluation, coverage_interval, evaluate_sets
+from ._metrics import Evaluation
 from ._rules import canonical, compiled_score, parameters_of
 from ._sets import PredictionSets
 from ._tuning import grid_over, particulars
@@ -127,21 +127,18 @@ class SplitConformalClassifier:
         caller's own for randomised scores, one per row. The columns of a data frame are known again by their names.
         """
         rule = self._rule()
+        if u is None and _cuda.on_gpu(logits, rule):
+            names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
+            calibration = _cuda.calibration_of(
+                rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
+            )
+            return self._calibrated(calibration, names)
         rows = Logits.of(logits)
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(labels, rows.shape[1], names)
-        found = _blocks.score_labels(
-            rule, rows, indices, as_draws(u), masked=self.masked, n_threads=self.n_threads
-        )
-        calibration = _conformax.Calibration(
-            rule,
-            found,
-            classes=rows.shape[1],
-            alphas=self._levels(None)[0],
-            names=_texts(names),
-            masked=self.masked,
-            rows=_blocks.row_fingerprints(rows, n_threads=self.n_threads),
-        )
+        calibrator = _conformax.Calibrator(rule, rows.shape[1], masked=self.masked)
+        _blocks.extend(calibrator, rows, indices, as_draws(u), n_threads=self.n_threads)
+        calibration = calibrator.finish(self._levels(None)[0], names=_texts(names))
         return self._calibrated(calibration, names, rows.columns)
 
     conformalize = calibrate
@@ -192,8 +189,11 @@ class SplitConformalClassifier:
 
         `alpha` asks for other levels than the classifier's own.
         """
-        rows, draws = self._rows(logits), as_draws(u)
         wanted, several = self._levels(alpha)
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            on_device = _cuda.sets_of(self, logits, wanted)
+            return on_device if several else on_device[0]
+        rows, draws = self._rows(logits), as_draws(u)
         thresholds = [self._calibration.level(level)[0] for level in wanted]
         packed = _blocks.predict(self._fitted_rule, thresholds, rows, draws, **self._options())
         found = [
@@ -216,8 +216,11 @@ class SplitConformalClassifier:
         An empty set gives a row of zeros. A label on the boundary of the set may have probability zero too, so read
         sets off `predict_set`.
         """
-        rows, draws = self._rows(logits), as_draws(u)
         wanted, several = self._levels(alpha)
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            on_device = _cuda.probabilities_of(self, logits, wanted)
+            return on_device if several else on_device[0]
+        rows, draws = self._rows(logits), as_draws(u)
         dense = []
         for level in wanted:
             threshold = self._calibration.level(level)[0]
@@ -236,6 +239,8 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
+        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+            return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(logits)
         return _blocks.p_values(self._calibration, rows, as_draws(u), n_threads=self.n_threads)
 
@@ -245,12 +250,22 @@ class SplitConformalClassifier:
         return self.classes_[top]
 
     def evaluate(self, logits: Any, labels: Any, *, alpha: Any = None, strata: Any = None, u: Any = None) -> Any:
-        """Coverage, sizes and the rest on test rows; a list of `Evaluation` where there is a list of levels."""
+        """Coverage, sizes and the rest on test rows; a list of `Evaluation` where there is a list of levels.
+
+        Rows that calibrated or tuned would flatter the model: where more than 5 % of the rows did, that is an error, and
+        where some did, a warning. Rows that are equal to one another are no evidence and do not count.
+        """
+        # Counting is the host's, wherever the logits are: the sets are the same.
+        rows, labels = self._rows(_on_host(logits)), _on_host(labels)
         wanted, several = self._levels(alpha)
-        found = [
-            evaluate_sets(sets, labels, level, strata, coverage_interval=self._interval(level, len(sets)))
-            for sets, level in zip(self.predict_set(logits, alpha=wanted, u=u), wanted)
-        ]
+        for level in wanted:
+            self._warn_if_few(level)
+        indices = as_labels(labels, rows.shape[1], self._names)
+        evaluator = _conformax.Evaluator(self._calibration, wanted, masked=self.masked, empty=self.empty)
+        _blocks.extend(evaluator, rows, indices, as_draws(u), n_threads=self.n_threads)
+        metrics, seen = evaluator.finish(None if strata is None else list(strata))
+        _judge_seen(*seen)
+        found = [Evaluation(**of_level) for of_level in metrics]
         return found if several else found[0]
 
     @property
@@ -426,12 +441,6 @@ class SplitConformalClassifier:
         found = [value(self._calibration.level(level)[0]) for level in wanted]
         return found if several else found[0]
 
-    def _interval(self, level: str, rows: int) -> tuple[float, float] | None:
-        # Without rows `evaluate` has an error to raise; after the paper's tuning coverage is below the law.
-        if not rows or not self._calibration.valid:
-            return None
-        return coverage_interval(self._calibration.n, level, rows=rows)
-
     def _rows(self, logits: Any) -> Logits:
         self._check_calibrated()
         rows = Logits.of(logits)
@@ -445,6 +454,20 @@ class SplitConformalClassifier:
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):
             raise not_calibrated(type(self).__name__)
+
+
+def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool) -> None:
+    if not seen:
+        return
+    what = f"{seen} of {rows} rows also calibrated or tuned this classifier, row {first} first"
+    if same_data:
+        raise ValueError(f"{what}: evaluate on other rows")
+    warnings.warn(f"{what}; so few may be chance", ConformaxWarning, stacklevel=3)
+
+
+def _on_host(data: Any) -> Any:
+    """Sets and labels on a GPU, copied; anything else as it is."""
+    return data.cpu() if isinstance(data, _cuda.CudaPredictionSets) or getattr(data, "is_cuda", False) else data
 
 
 def _one_or_all(alphas: list[float]) -> Any:

@@ -40,12 +40,13 @@ class Score:
     def randomized(self) -> bool | None: ...
     @property
     def seed(self) -> int | None: ...
+    def fits(self, classes: int) -> bool: ...
     def temperature(self, threshold: float) -> float | None: ...
 
 @final
 class Calibration:
-    def __new__(
-        cls,
+    @staticmethod
+    def from_scores(
         score: Score,
         scores: NDArray[np.float64],
         *,
@@ -73,6 +74,9 @@ class Calibration:
     def tuning(self) -> tuple[int, int, list[tuple[Score, float, float]]] | None: ...
     @property
     def valid(self) -> bool: ...
+    @property
+    def input(self) -> str: ...
+    def coverage_interval(self, alpha: str, rows: int, probability: float) -> tuple[float, float] | None: ...
     def level(self, alpha: str) -> tuple[float, int | None]: ...
     def with_levels(self, alphas: list[str]) -> Calibration: ...
     def to_json(self) -> str: ...
@@ -88,13 +92,50 @@ class Calibration:
         first_row: int = 0,
     ) -> NDArray[np.float64]: ...
 
+@final
+class Calibrator:
+    def __new__(cls, score: Score, classes: int, *, masked: str = "allowed") -> Calibrator: ...
+    def extend(
+        self,
+        logits: NDArray[Any],
+        labels: NDArray[np.uint32],
+        u: NDArray[np.float64] | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> None: ...
+    def merge(self, other: Calibrator) -> None: ...
+    @property
+    def n(self) -> int: ...
+    def to_bytes(self) -> bytes: ...
+    @staticmethod
+    def from_bytes(bytes: bytes) -> Calibrator: ...
+    def finish(
+        self, alphas: list[str], *, names: list[str] | None = None, input: str = "logits"
+    ) -> Calibration: ...
+
+@final
+class Evaluator:
+    def __new__(
+        cls, calibration: Calibration, alphas: list[str], *, masked: str = "allowed", empty: str = "allowed"
+    ) -> Evaluator: ...
+    def extend(
+        self,
+        logits: NDArray[Any],
+        labels: NDArray[np.uint32],
+        u: NDArray[np.float64] | None = None,
+        *,
+        n_threads: int | None = None,
+    ) -> None: ...
+    def finish(
+        self, strata: list[int] | None = None
+    ) -> tuple[list[dict[str, Any]], tuple[int, int, int | None, bool]]: ...
+
 def score_labels(
     score: Score,
     logits: NDArray[Any],
     labels: NDArray[np.uint32],
     u: NDArray[np.float64] | None = None,
     *,
-    masked: str = "allowed",
     n_threads: int | None = None,
     first_row: int = 0,
 ) -> NDArray[np.float64]: ...
@@ -152,7 +193,6 @@ def tune(
     masked: str = "allowed",
     n_threads: int | None = None,
 ) -> Calibration: ...
-def row_fingerprints(logits: NDArray[Any], *, n_threads: int | None = None) -> NDArray[np.uint64]: ...
 def run_command(arguments: list[str]) -> int: ...
 def entmax(logits: NDArray[Any], gamma: float, *, n_threads: int | None = None) -> NDArray[Any]: ...
 def entmax_backward(
@@ -162,6 +202,84 @@ def entmax_gamma_derivative(p: NDArray[Any], gamma: float, *, n_threads: int | N
 def entmax_loss(
     logits: NDArray[Any], labels: NDArray[np.uint32], gamma: float, *, n_threads: int | None = None
 ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
+@final
+class CudaRows:
+    PLACES: int
+    def __new__(
+        cls,
+        device: int,
+        stream: int,
+        dtype: int,
+        logits: int,
+        rows: int,
+        classes: int,
+        gamma: float,
+        fault: int,
+    ) -> CudaRows: ...
+    def score_labels(self, labels: int, scores: int, bad_label: int, never: bool) -> None: ...
+    def score_all(self, bound: float, scores: int) -> None: ...
+    def find_sets(self, threshold: float, sizes: int, found: int, too_many: int, top_label: bool) -> None: ...
+    def pack_sets(self, sizes: int, found: int, offsets: int, packed: int) -> None: ...
+    def probabilities(self, threshold: float, offsets: int, packed: int, p: int, pool: int) -> None: ...
+    def fingerprints(self, out: int) -> None: ...
+
+def cuda_problem() -> str | None: ...
+def cuda_entmax(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    out: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_backward(
+    device: int,
+    stream: int,
+    dtype: int,
+    p: int,
+    upstream: int,
+    out: int,
+    in_gamma: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_loss(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    labels: int,
+    losses: int,
+    kept: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
+def cuda_entmax_loss_backward(
+    device: int,
+    stream: int,
+    dtype: int,
+    logits: int,
+    labels: int,
+    kept: int,
+    upstream: int,
+    spread: int,
+    out: int,
+    rows: int,
+    classes: int,
+    gamma: float,
+    gammas: int,
+    stride: int,
+) -> None: ...
 def conformal_rank(n: int, alpha: str) -> int | None: ...
 def rows_needed(alpha: str) -> int: ...
 def coverage_interval(

@@ -41,6 +41,41 @@ class Evaluation(Mapping):
     class_coverage: np.ndarray
     #: Where coverage on this many rows lies with probability 0.95, by the exact law; None without calibration.
     coverage_interval: tuple[float, float] | None = None
+    #: The threshold the sets were made with; None without calibration.
+    threshold: float | None = None
+    #: "as promised", or "too low" or "too high" where chance would do so once in a thousand times; None without
+    #: calibration.
+    verdict: str | None = None
+
+    def expect_coverage(self) -> Evaluation:
+        """Raises `ValueError` where coverage is too low to be chance, and else returns the evaluation."""
+        if self.coverage_interval is None:
+            raise ValueError("coverage has no law to be held to here: evaluate a calibrated classifier on new rows")
+        if self.verdict == "too low":
+            low, high = self.coverage_interval
+            raise ValueError(
+                f"coverage {self.coverage:.4f} at alpha = {self.alpha:g} is too low to be chance (the law says {low:.3f} "
+                f"to {high:.3f}): these rows are not like those that calibrated"
+            )
+        return self
+
+    def __str__(self) -> str:
+        law = "" if self.coverage_interval is None else "  the law says {:.3f} to {:.3f}".format(*self.coverage_interval)
+        if law and self.threshold == 0 and self.coverage > self.coverage_interval[1]:
+            law += "; the top label alone is right often enough, so coverage is the accuracy"
+        shown = [
+            ("rows", f"{self.n:,}"),
+            ("alpha", f"{self.alpha:g}"),
+            ("coverage", f"{self.coverage:.4f}{law}"),
+            ("average size", f"{self.average_size:.4f}"),
+            ("singleton ratio", f"{self.singleton_ratio:.4f}"),
+            ("singleton coverage", "–" if self.singleton_coverage is None else f"{self.singleton_coverage:.4f}"),
+            ("empty ratio", f"{self.empty_ratio:.4f}"),
+            ("worst size gap (sscv)", f"{self.sscv:.4f}"),
+            ("mean class gap (covgap)", f"{self.covgap:.4f}"),
+        ]
+        width = max(len(name) for name, _ in shown)
+        return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._names():

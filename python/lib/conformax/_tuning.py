@@ -6,7 +6,6 @@ import itertools
 from typing import Any
 
 from . import _conformax
-from ._inputs import as_seed
 from ._rules import ALIASES
 
 GAMMAS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
@@ -19,25 +18,37 @@ def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_confor
     names = [over] if isinstance(over, str) else list(over)
     names = [ALIASES.get(name, name) for name in names]
     if names == ["gamma"]:
+        _expect(params, "entmax", over)
         values = GAMMAS if grid is None else _values(grid, "gamma")
         return [_conformax.Score("entmax", gamma=gamma) for gamma in values]
     if not names or not set(names) <= {"lambda_", "k_reg"}:
         raise ValueError(f"tuning goes over gamma, lambda_, k_reg or (lambda_, k_reg), got {over!r}")
+    _expect(params, "raps", over)
     return _raps_grid(names, grid, n_classes, params)
 
 
+def _expect(params: Any, wanted: str, over: Any) -> None:
+    """The classifier's own score is what is tuned; another one would be calibrated behind its back."""
+    name = params._rule().name
+    family = ("entmax", "log_margin", "sparsemax")
+    if name != wanted and not (wanted == "entmax" and name in family):
+        raise ValueError(f"tuning over {over!r} is of the score {wanted!r}, and this classifier's is {name!r}")
+
+
 def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
-    lambdas: Any = [params.lambda_]
-    orders: Any = [params.k_reg]
+    rule = params._rule()
+    lambdas: Any = [rule.lambda_]
+    orders: Any = [rule.k_reg]
     if "lambda_" in names:
         lambdas = LAMBDAS if grid is None else _values(grid, "lambda_")
     if "k_reg" in names:
-        orders = [k for k in K_REGS if k < n_classes] if grid is None else _values(grid, "k_reg")
-    drawn = {"randomized": params.randomized, "seed": as_seed(params.random_state)}
-    return [
+        orders = K_REGS if grid is None else _values(grid, "k_reg")
+    drawn = {"penalty": rule.penalty, "randomized": rule.randomized, "seed": rule.seed or 0}
+    every = [
         _conformax.Score("raps", lambda_=lambda_, k_reg=k_reg, **drawn)
         for lambda_, k_reg in itertools.product(lambdas, orders)
     ]
+    return [score for score in every if grid is not None or score.fits(n_classes)]
 
 
 def particulars(rule: _conformax.Score) -> dict[str, Any]:

@@ -89,11 +89,25 @@ fn compare_says_which_is_best_and_how_to_get_it() {
         "1.5-entmax",
         "sparsemax",
         "opt-entmax",
-        "To use it:",
+        "on these rows",
         "-o model.json",
     ] {
         assert!(seen.contains(word), "{word}: {seen}");
     }
+    // The rows that chose do not calibrate: what calibrates comes out of a split and had no part in the comparison.
+    let commands: Vec<&str> = seen.lines().filter(|line| line.starts_with("  conformax")).collect();
+    assert_eq!(commands.len(), 3, "{seen}");
+    assert!(commands[0].contains("split DATA") && commands[0].ends_with("-o choose.npz cal.npz"), "{seen}");
+    assert!(commands[1].contains("compare choose.npz"), "{seen}");
+    assert!(
+        commands[2].contains(" cal.npz ") && commands[2].ends_with("--alpha 0.2 -o model.json"),
+        "{seen}"
+    );
+    std::fs::rename(folder.file("data.npz"), folder.file("DATA")).unwrap();
+    for command in &commands {
+        folder.run(command.trim_start().trim_start_matches("conformax ")).ok();
+    }
+    std::fs::rename(folder.file("DATA"), folder.file("data.npz")).unwrap();
     let json = folder.run("compare data.npz --alpha 0.2 --splits 5 --json").ok().json();
     let procedures = json["procedures"].as_array().unwrap();
     assert_eq!(procedures.len(), 6);

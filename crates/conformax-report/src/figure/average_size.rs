@@ -1,11 +1,10 @@
 //! Figure 4: average size of the sets against the level, per benchmark.
 
+use conformax_plot::{Axis, Frame, Plot, Point, Series};
 use conformax_study::{BenchmarkSummary, Spread};
 
-use super::{Figure, Panel, by_level};
-use crate::axis::Axis;
+use super::{Figure, Panel, by_level, level_axis};
 use crate::number;
-use crate::plot::{Frame, Plot, Point, Series};
 use crate::view::{Cell, View};
 
 pub(super) fn figure(view: &View<'_>) -> Figure {
@@ -37,7 +36,7 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     let high = points().map(|point| point.spread.1).fold(f64::MIN, f64::max);
     let mut plot = Plot::new(
         Frame::NAMED,
-        &Axis::levels(&view.results.levels),
+        &level_axis(&view.results.levels),
         &Axis::sizes("Labels in a set", low.max(0.0), high),
     );
     for series in &series {
@@ -51,11 +50,13 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     }
     plot.name_ends(&series);
     Panel {
-        title: summary.title.clone(),
         benchmark: Some(summary.name.clone()),
-        alternative: alternative(view, summary, &series),
-        size: (Frame::NAMED.width, Frame::NAMED.height),
-        drawing: plot.finish(),
+        drawn: conformax_plot::Panel {
+            title: summary.title.clone(),
+            alternative: alternative(view, summary, &series),
+            size: Frame::NAMED.size(),
+            drawing: plot.finish(),
+        },
     }
 }
 

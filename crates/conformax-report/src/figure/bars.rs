@@ -1,9 +1,8 @@
 //! Grouped bars: one group per level, one bar per procedure, as Figures 6 and 9 have them.
 
-use crate::axis::{Axis, Spacing};
+use conformax_plot::{Axis, Element, Frame, INK, Plot, Point, Series, Spacing, mark, rule};
+
 use crate::number;
-use crate::plot::{Frame, INK, Plot, Point, Series, mark, rule};
-use crate::svg::Element;
 use crate::view::{Cell, View};
 
 /// One bar and what stands on it.

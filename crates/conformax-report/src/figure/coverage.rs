@@ -2,13 +2,11 @@
 //!
 //! Coverage against α is a diagonal on which a difference of half a point cannot be seen, so `1 − α` is subtracted.
 
+use conformax_plot::{Axis, Element, Frame, Plot, Point, Series, path, rule};
 use conformax_study::{BenchmarkSummary, Spread};
 
-use super::{Figure, Panel, by_level};
-use crate::axis::Axis;
+use super::{Figure, Panel, by_level, level_axis};
 use crate::number;
-use crate::plot::{Frame, Plot, Point, Series, rule};
-use crate::svg::{Element, path};
 use crate::view::{Cell, View};
 
 pub(super) fn figure(view: &View<'_>) -> Figure {
@@ -92,7 +90,7 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
         measured.chain(bands.iter().flatten().flat_map(|(_, low, high)| [*low, *high]))
     };
     let reach = ends().map(f64::abs).fold(0.1, f64::max);
-    let mut x = Axis::levels(&view.results.levels);
+    let mut x = level_axis(&view.results.levels);
     x.values = (x.values.0 + step * 0.5, x.values.1 - step * 0.5);
     let mut plot = Plot::new(Frame::PLAIN, &x, &Axis::even("Percentage points from 1 − α", -reach, reach));
     for band in &bands {
@@ -104,11 +102,13 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
         plot.marks(series, 2.5);
     }
     Panel {
-        title: summary.title.clone(),
         benchmark: Some(summary.name.clone()),
-        alternative: alternative(summary, &series),
-        size: (Frame::PLAIN.width, Frame::PLAIN.height),
-        drawing: plot.finish(),
+        drawn: conformax_plot::Panel {
+            title: summary.title.clone(),
+            alternative: alternative(summary, &series),
+            size: Frame::PLAIN.size(),
+            drawing: plot.finish(),
+        },
     }
 }
 

@@ -1,11 +1,10 @@
 //! Figure 2: γ-entmax of two labels, `γ-entmax([t, 0])₁` against `t`.
 
 use conformax::{Entmax, Gamma, Row};
+use conformax_plot::{Axis, Frame, Plot, Point, Series, Spacing, Style};
 use conformax_study::paper::{ENTMAX, LOG_MARGIN, SPARSEMAX};
 
 use super::{Figure, Panel};
-use crate::axis::{Axis, Spacing};
-use crate::plot::{Frame, Plot, Point, Series};
 use crate::style::known;
 use crate::table::{Column, Row as TableRow, Table, exact};
 
@@ -16,7 +15,7 @@ const CURVES: [(f64, &str, &str); 3] =
 pub(super) fn figure() -> Figure {
     let styles: Vec<_> = CURVES
         .iter()
-        .map(|(_, procedure, name)| crate::style::Style { name: (*name).to_owned(), ..known(procedure) })
+        .map(|(_, procedure, name)| Style { name: (*name).to_owned(), ..known(procedure) })
         .collect();
     let series: Vec<Series<'_>> = CURVES
         .iter()
@@ -49,16 +48,15 @@ pub(super) fn figure() -> Figure {
                   1.5-entmax does at |t| = 2, sparsemax (γ = 2) at |t| = 1."
             .to_owned(),
         data: data(&series),
-        panels: vec![Panel {
+        panels: vec![Panel { benchmark: None, drawn: conformax_plot::Panel {
             title: "γ-entmax([t, 0])₁".to_owned(),
-            benchmark: None,
             alternative: "Three curves rising from 0 to 1 as t goes from −3 to 3. Softmax stays strictly between 0 \
                           and 1; 1.5-entmax is 0 up to t = −2 and 1 from t = 2; sparsemax is a straight line from 0 \
                           at t = −1 to 1 at t = 1."
                 .to_owned(),
-            size: (Frame::NAMED.width, Frame::NAMED.height),
+            size: Frame::NAMED.size(),
             drawing: plot.finish(),
-        }],
+        } }],
         columns: 1,
         key: Vec::new(),
     }

@@ -1,12 +1,11 @@
 //! Figure 5: average size against the level for many γ, where the study measured it.
 
+use conformax_plot::{Axis, Frame, Plot, Point, Series};
 use conformax_study::GammaSize;
 
 use super::gamma_size::{benchmarks_of, distinct, sizes_table, spread_where, title_of};
-use super::{Figure, Panel};
-use crate::axis::Axis;
+use super::{Figure, Panel, level_axis};
 use crate::number;
-use crate::plot::{Frame, Plot, Point, Series};
 use crate::style;
 use crate::view::View;
 
@@ -60,7 +59,7 @@ fn panel(view: &View<'_>, benchmark: &str) -> Panel {
     let ys = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
     let (low, high) = (ys().fold(f64::MAX, f64::min), ys().fold(f64::MIN, f64::max));
     let frame = Frame { height: 340.0, ..Frame::NAMED };
-    let mut plot = Plot::new(frame, &Axis::levels(&levels), &Axis::sizes("Labels in a set", low, high));
+    let mut plot = Plot::new(frame, &level_axis(&levels), &Axis::sizes("Labels in a set", low, high));
     for series in &series {
         plot.line(series);
     }
@@ -70,17 +69,19 @@ fn panel(view: &View<'_>, benchmark: &str) -> Panel {
     plot.name_ends(&series);
     let title = title_of(view, benchmark);
     Panel {
-        alternative: format!(
-            "Average size of sets against α on {title} for {} values of γ from {} to {}. {}",
-            gammas.len(),
-            gammas.first().copied().unwrap_or_default(),
-            gammas.last().copied().unwrap_or_default(),
-            smallest(&series)
-        ),
-        title,
         benchmark: Some(benchmark.to_owned()),
-        size: (frame.width, frame.height),
-        drawing: plot.finish(),
+        drawn: conformax_plot::Panel {
+            alternative: format!(
+                "Average size of sets against α on {title} for {} values of γ from {} to {}. {}",
+                gammas.len(),
+                gammas.first().copied().unwrap_or_default(),
+                gammas.last().copied().unwrap_or_default(),
+                smallest(&series)
+            ),
+            title,
+            size: frame.size(),
+            drawing: plot.finish(),
+        },
     }
 }
 

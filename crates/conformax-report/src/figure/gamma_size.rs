@@ -1,13 +1,11 @@
 //! Figure 8: average size on the tuning rows against γ, at several levels: what opt-entmax chooses from.
 
+use conformax_plot::{Axis, Element, Frame, INK, Marker, Plot, Point, Series, Spacing};
 use conformax_study::{BenchmarkSummary, GammaSize, Spread};
 
 use super::{Figure, Panel};
-use crate::axis::{Axis, Spacing};
 use crate::number;
-use crate::plot::{Frame, INK, Plot, Point, Series};
-use crate::style::{self, Marker};
-use crate::svg::Element;
+use crate::style;
 use crate::table::{Column, Records, Row, Table, exact};
 use crate::view::View;
 
@@ -79,11 +77,13 @@ fn panel(view: &View<'_>, benchmark: &str) -> Panel {
     plot.name_ends(&series);
     let title = title_of(view, benchmark);
     Panel {
-        alternative: alternative(&title, &series),
-        title,
         benchmark: Some(benchmark.to_owned()),
-        size: (Frame::NAMED.width, Frame::NAMED.height),
-        drawing: plot.finish(),
+        drawn: conformax_plot::Panel {
+            alternative: alternative(&title, &series),
+            title,
+            size: Frame::NAMED.size(),
+            drawing: plot.finish(),
+        },
     }
 }
 

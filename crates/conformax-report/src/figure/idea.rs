@@ -1,15 +1,13 @@
 //! Figure 1: one row of logits, and the two roads that lead from it to the same set.
 
 use conformax::{Entmax, EntmaxScore, Gamma, Row, Score};
+use conformax_plot::{Axis, Element, INK, Marker, Scale, Spacing, Style, rule, words};
 use conformax_study::paper::ENTMAX;
 
 use super::temperature::LOGITS;
 use super::{Figure, Panel};
-use crate::axis::{Axis, Scale, Spacing};
 use crate::number;
-use crate::plot::{INK, rule, words};
-use crate::style::{Marker, Style, known};
-use crate::svg::Element;
+use crate::style::known;
 use crate::table::{Column, Row as TableRow, Table, exact};
 
 /// The calibrated threshold of the example: between the third and the fourth score.
@@ -140,7 +138,10 @@ fn bar(example: &Example, place: usize, (from, to): (f64, f64), value: String, l
 }
 
 fn panel(title: &str, alternative: String, drawing: Element) -> Panel {
-    Panel { title: title.to_owned(), benchmark: None, alternative, size: (WIDTH, HEIGHT), drawing }
+    Panel {
+        benchmark: None,
+        drawn: conformax_plot::Panel { title: title.to_owned(), alternative, size: (WIDTH, HEIGHT), drawing },
+    }
 }
 
 fn logits(example: &Example) -> Panel {

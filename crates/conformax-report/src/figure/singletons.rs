@@ -1,10 +1,10 @@
 //! Figure 6: how often sets hold one label, and how often that label is right.
 
+use conformax_plot::Axis;
 use conformax_study::{BenchmarkSummary, Spread};
 
 use super::bars::{Bar, drawing};
 use super::{Figure, Panel, by_printed_level};
-use crate::axis::Axis;
 use crate::number;
 use crate::table::{Cell as TableCell, Table, optional};
 use crate::view::{Cell, View};
@@ -48,11 +48,13 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     };
     let y = Axis::even("Share of sets", 0.0, 1.0);
     Panel {
-        title: summary.title.clone(),
         benchmark: Some(summary.name.clone()),
-        alternative: alternative(view, benchmark, summary),
-        size: (420.0, 270.0),
-        drawing: drawing(view, benchmark, &y, bar, |alpha| Some(1.0 - alpha)),
+        drawn: conformax_plot::Panel {
+            title: summary.title.clone(),
+            alternative: alternative(view, benchmark, summary),
+            size: (420.0, 270.0),
+            drawing: drawing(view, benchmark, &y, bar, |alpha| Some(1.0 - alpha)),
+        },
     }
 }
 

@@ -1,10 +1,10 @@
 //! Figure 9: SSCV, the largest distance of a size stratum's coverage from 1 − α.
 
+use conformax_plot::Axis;
 use conformax_study::{BenchmarkSummary, Spread};
 
 use super::bars::{Bar, drawing};
 use super::{Figure, Panel, by_printed_level};
-use crate::axis::Axis;
 use crate::number;
 use crate::table::{Table, optional};
 use crate::view::{Cell, View};
@@ -50,11 +50,13 @@ fn panel(view: &View<'_>, benchmark: usize, summary: &BenchmarkSummary) -> Panel
     let reach =
         cells().filter_map(bar).filter_map(|bar| bar.whisker).map(|(_, high)| high).fold(highest, f64::max);
     Panel {
-        title: summary.title.clone(),
         benchmark: Some(summary.name.clone()),
-        alternative: alternative(view, benchmark, summary),
-        size: (420.0, 270.0),
-        drawing: drawing(view, benchmark, &Axis::even("SSCV", 0.0, reach.max(0.01)), bar, |_| None),
+        drawn: conformax_plot::Panel {
+            title: summary.title.clone(),
+            alternative: alternative(view, benchmark, summary),
+            size: (420.0, 270.0),
+            drawing: drawing(view, benchmark, &Axis::even("SSCV", 0.0, reach.max(0.01)), bar, |_| None),
+        },
     }
 }
 

@@ -1,12 +1,11 @@
 //! Figure 3: the probabilities of five labels against the temperature, for softmax, 1.5-entmax and sparsemax.
 
 use conformax::{Entmax, Gamma, Row};
+use conformax_plot::{Axis, Frame, Plot, Point, Series, Spacing, Style};
 use conformax_study::paper::ENTMAX;
 
 use super::{Figure, Panel};
-use crate::axis::{Axis, Spacing};
-use crate::plot::{Frame, Plot, Point, Series};
-use crate::style::{self, Style};
+use crate::style;
 use crate::table::{Column, Row as TableRow, Table, exact};
 
 /// The paper's example row.
@@ -87,11 +86,13 @@ fn panel(gamma: f64, title: &str, order: &[usize], styles: &[Style]) -> Panel {
     }
     plot.name_ends(&series);
     Panel {
-        title: title.to_owned(),
         benchmark: None,
-        alternative: alternative(gamma, title),
-        size: (FRAME.width, FRAME.height),
-        drawing: plot.finish(),
+        drawn: conformax_plot::Panel {
+            title: title.to_owned(),
+            alternative: alternative(gamma, title),
+            size: FRAME.size(),
+            drawing: plot.finish(),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! The page: valid HTML that needs nothing from outside, whatever a study contains.
 
-use conformax_study::{AbsentBenchmark, Results};
+use conformax_study::{AbsentBenchmark, Results, Verdict};
 use scraper::{Html, Selector};
 
 use crate::rendered::Rendered;
@@ -129,13 +129,68 @@ fn holds_for_one_benchmark_one_procedure_one_level_one_split() {
 
 #[test]
 fn a_name_cannot_break_out_of_the_page() {
-    let name = "</script><b>\"&'";
-    let mut results = synthetic::results();
-    results.procedures[0] = name.to_owned();
-    for record in results.records.iter_mut().filter(|record| record.procedure == "InvProb") {
-        record.procedure = name.to_owned();
+    for name in ["</script><b>\"&'", "<!--<script>", "<!-- --><script>x</script>"] {
+        let mut results = synthetic::results();
+        results.procedures[0] = name.to_owned();
+        for record in results.records.iter_mut().filter(|record| record.procedure == "InvProb") {
+            record.procedure = name.to_owned();
+        }
+        let html = page(results);
+        assert!(texts(&html, "[data-toggle]").iter().any(|text| text.trim() == name), "{name}");
+        assert_eq!(html.select(&Selector::parse("script").unwrap()).count(), 2, "{name}");
+        let numbers: serde_json::Value = serde_json::from_str(&texts(&html, "#numbers")[0]).unwrap();
+        assert_eq!(numbers["procedures"][0], name);
     }
+}
+
+#[test]
+fn marks_a_procedures_cells_for_hiding() {
+    let html = page(synthetic::results());
+    assert_eq!(texts(&html, "#table-1 thead th[data-procedure='RAPS']"), ["RAPS"]);
+    let cells = texts(&html, "#table-1 tbody td[data-procedure='RAPS']");
+    assert_eq!(cells.len(), 2 * 4);
+    assert!(cells.iter().all(|cell| cell.contains("paper 0.")), "{cells:?}");
+}
+
+#[test]
+fn says_whose_rows_and_classifiers_the_verdicts_are_about() {
+    let mut results = synthetic::results();
+    results.claims[0].verdict = Verdict::Irrefutable;
     let html = page(results);
-    assert!(texts(&html, "[data-toggle]").iter().any(|text| text.trim() == name));
-    assert_eq!(html.select(&Selector::parse("script").unwrap()).count(), 2);
+    let said = texts(&html, ".tally")[0].split_whitespace().collect::<Vec<_>>().join(" ");
+    for words in ["on these rows", "classifiers that are not the paper’s", "3 reproduced", "1 irrefutable"]
+    {
+        assert!(said.contains(words), "{words}: {said}");
+    }
+    let caption = &texts(&html, "#figure-7 .caption")[0];
+    assert!(caption.contains("as long as no two scores tie"), "{caption}");
+}
+
+/// What a study of one's own leaves: no claims, no splits for them, nothing that the paper prints.
+fn own() -> Results {
+    let mut results = Results { claims: Vec::new(), ..synthetic::results() };
+    results.provenance.claim_splits = 0;
+    for benchmark in &mut results.benchmarks {
+        benchmark.name = format!("my {}", benchmark.name);
+    }
+    for record in &mut results.records {
+        record.benchmark = format!("my {}", record.benchmark);
+    }
+    for means in &mut results.means {
+        means.benchmark = format!("my {}", means.benchmark);
+    }
+    results
+}
+
+#[test]
+fn a_study_of_ones_own_is_not_held_against_the_paper() {
+    let rendered = Rendered::of(own());
+    let html = Html::parse_document(rendered.text("report/index.html"));
+    assert!(texts(&html, "#found .intro")[0].starts_with("Means over 5 splits."));
+    assert!(texts(&html, ".tally").is_empty() && texts(&html, "#claims").is_empty());
+    assert!(!texts(&html, "#provenance .facts")[0].contains("claims"));
+    assert!(!rendered.paths().any(|path| path.contains("claims")));
+    for table in ["table-1-coverage", "table-3-accuracy"] {
+        assert!(!rendered.text(&format!("tables/{table}.md")).contains("Not like for like"), "{table}");
+    }
 }

@@ -1,12 +1,12 @@
 //! Made-up results in the shape of a real study's: four benchmarks, six procedures, ten levels, five splits.
 
 use conformax::{Alpha, CoverageLaw};
+use conformax_study::paper::PROCEDURES;
 use conformax_study::{
     BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance, Record, Results,
     SplitSummary, Spread, Stratum, TuningComparison, Verdict,
 };
 
-const PROCEDURES: [&str; 6] = ["InvProb", "RAPS", "log-margin", "1.5-entmax", "sparsemax", "opt-entmax"];
 const BENCHMARKS: [(&str, &str, u64, u64, f64); 4] = [
     ("cifar10", "CIFAR-10", 10_000, 10, 0.856),
     ("cifar100", "CIFAR-100", 10_000, 100, 0.859),

@@ -244,7 +244,7 @@ impl Side {
             Self::Smallest(1.0, who) => smallest(each(who)).into_iter().collect(),
             Self::Smallest(times, who) => {
                 let smallest = smallest(each(who)).into_iter();
-                smallest.map(|one| one.map(|value| times * value).prefixed(&format!("{times} × "))).collect()
+                smallest.map(|one| one.times(times).prefixed(&format!("{times} × "))).collect()
             }
             Self::Largest(who) => largest(each(who)).into_iter().collect(),
             Self::OverMeanOfOthers(name) => {

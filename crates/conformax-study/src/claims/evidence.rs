@@ -1,9 +1,11 @@
 //! From records to verdicts: paired differences, and how many of them a sentence needs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::quantity::{Quantity, confidence};
 use crate::results::{Evidence, Paired, Record, Verdict};
+use crate::row_influence::Influences;
 use crate::spread::Chance;
 
 /// How much of the evidence a sentence speaks for.
@@ -61,6 +63,28 @@ impl Quantifier {
 pub(super) struct Series {
     pub(super) name: String,
     pub(super) values: Vec<Option<f64>>,
+    rows: Rows,
+}
+
+/// What is known of how rows move the mean of a series.
+#[derive(Clone, Debug)]
+enum Rows {
+    /// By row.
+    Influences(Arc<[f32]>),
+    /// They do not: it is a number.
+    Nothing,
+    Unknown,
+}
+
+impl Rows {
+    fn times(self, factor: f64) -> Self {
+        match self {
+            Self::Influences(rows) => {
+                Self::Influences(rows.iter().map(|row| (f64::from(*row) * factor) as f32).collect())
+            }
+            other => other,
+        }
+    }
 }
 
 impl Series {
@@ -72,14 +96,16 @@ impl Series {
         Self { name: format!("{prefix}{}", self.name), ..self }
     }
 
-    pub(super) fn map(self, value: impl Fn(f64) -> f64) -> Self {
-        Self { values: self.values.into_iter().map(|number| number.map(&value)).collect(), ..self }
+    pub(super) fn times(self, factor: f64) -> Self {
+        let values = self.values.into_iter().map(|number| number.map(|number| factor * number)).collect();
+        Self { values, rows: self.rows.times(factor), name: self.name }
     }
 
     /// Split by split, divided by another.
     pub(super) fn over(self, other: &Self) -> Self {
         let both = self.values.iter().zip(&other.values);
-        Self { values: both.map(|(own, other)| Some((*own)? / (*other)?)).collect(), name: self.name }
+        let values = both.map(|(own, other)| Some((*own)? / (*other)?)).collect();
+        Self { values, rows: Rows::Unknown, name: self.name }
     }
 
     /// Split by split, the mean of several.
@@ -89,7 +115,7 @@ impl Series {
             let sum: Option<f64> = series.iter().map(|one| one.values[split]).sum();
             sum.map(|sum| sum / series.len() as f64)
         };
-        Self { name: "mean".to_owned(), values: (0..splits).map(mean).collect() }
+        Self { name: "mean".to_owned(), values: (0..splits).map(mean).collect(), rows: Rows::Unknown }
     }
 
     pub(super) fn mean(&self) -> f64 {
@@ -104,6 +130,7 @@ pub(super) struct Court<'a> {
     pub(super) procedures: Vec<&'a str>,
     pub(super) levels: Vec<f64>,
     records: BTreeMap<(String, String, u64), Vec<&'a Record>>,
+    influences: &'a Influences,
 }
 
 impl<'a> Court<'a> {
@@ -112,13 +139,14 @@ impl<'a> Court<'a> {
         procedures: Vec<&'a str>,
         levels: Vec<f64>,
         records: &'a [Record],
+        influences: &'a Influences,
     ) -> Self {
         let mut by_key: BTreeMap<_, Vec<&Record>> = BTreeMap::new();
         for record in records {
             let key = (record.benchmark.clone(), record.procedure.clone(), record.alpha.to_bits());
             by_key.entry(key).or_default().push(record);
         }
-        Self { benchmarks, procedures, levels, records: by_key }
+        Self { benchmarks, procedures, levels, records: by_key, influences }
     }
 
     /// One split after another.
@@ -153,18 +181,30 @@ impl Place<'_> {
     pub(super) fn series(&self, procedure: &str) -> Series {
         let records = self.court.records(self.benchmark, procedure, self.alpha);
         let values = records.iter().map(|record| self.quantity.read(record, self.stratum)).collect();
-        Series { name: procedure.to_owned(), values }
+        let key = (self.benchmark.to_owned(), procedure.to_owned(), self.alpha.to_bits());
+        let rows =
+            self.quantity.counted().and_then(|counted| Some(self.court.influences.get(&key)?.of(counted)));
+        let rows = rows.map_or(Rows::Unknown, |rows| Rows::Influences(Arc::clone(rows)));
+        Series { name: procedure.to_owned(), values, rows }
     }
 
     pub(super) fn constant(&self, value: f64) -> Series {
         let splits = self.court.procedures.iter().map(|name| self.series(name).values.len()).max();
-        Series { name: value.to_string(), values: vec![Some(value); splits.unwrap_or(0)] }
+        let values = vec![Some(value); splits.unwrap_or(0)];
+        Series { name: value.to_string(), values, rows: Rows::Nothing }
     }
 
-    /// What a mean over splits may owe to chance here.
-    fn chance(&self) -> Chance {
-        match self.court.any_record(self.benchmark, self.alpha) {
-            Some(record) if !self.quantity.mean_is_known() => Chance::of_rows(record),
+    /// What the mean of a difference may owe to chance here.
+    fn chance(&self, first: &Rows, second: &Rows) -> Chance {
+        let record = self.court.any_record(self.benchmark, self.alpha);
+        match (first, second, record) {
+            (Rows::Influences(first), Rows::Influences(second), _) if first.len() == second.len() => {
+                Chance::of_rows(first, second)
+            }
+            (Rows::Influences(rows), Rows::Nothing, _) | (Rows::Nothing, Rows::Influences(rows), _) => {
+                Chance::of_rows(rows, &vec![0.0; rows.len()])
+            }
+            (.., Some(record)) if !self.quantity.mean_is_known() => Chance::of_shared_rows(record),
             _ => Chance::OfSplits,
         }
     }
@@ -189,7 +229,7 @@ pub(super) fn above(place: &Place<'_>, first: &Series, second: &Series) -> Optio
     let both = first.values.iter().zip(&second.values).filter_map(|(a, b)| (*a).zip(*b));
     let (firsts, seconds): (Vec<f64>, Vec<f64>) = both.unzip();
     let differences: Vec<f64> = firsts.iter().zip(&seconds).map(|(a, b)| a - b).collect();
-    let difference = Paired::of(&differences, place.chance())?;
+    let difference = Paired::of(&differences, place.chance(&first.rows, &second.rows))?;
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let names = format!("{} − {}", first.name, second.name);
     Some(place.evidence(&names, [mean(&firsts), mean(&seconds)], difference))
@@ -208,7 +248,7 @@ pub(super) fn differ(place: &Place<'_>, first: &Series, second: &Series) -> Opti
 pub(super) fn within(place: &Place<'_>, series: &Series, tolerance: f64) -> Option<Evidence> {
     let target = confidence(place.alpha);
     let deviations: Vec<f64> = series.values.iter().flatten().map(|value| value - target).collect();
-    let deviation = Paired::of(&deviations, place.chance())?;
+    let deviation = Paired::of(&deviations, place.chance(&series.rows, &Rows::Nothing))?;
     let difference = Paired { mean: tolerance - deviation.mean.abs(), ..deviation };
     let names = format!("{tolerance} − |{} − {target}|", series.name);
     Some(place.evidence(&names, [series.mean(), target], difference))
@@ -268,7 +308,8 @@ mod tests {
                     ..Record::default()
                 })
                 .collect();
-            let court = Court::new(vec!["b"], vec!["p"], vec![0.1], &records);
+            let influences = Influences::new();
+            let court = Court::new(vec!["b"], vec!["p"], vec![0.1], &records, &influences);
             let place =
                 Place { court: &court, benchmark: "b", alpha: 0.1, quantity: Quantity::Coverage, stratum: 0 };
             within(&place, &place.series("p"), 0.01).unwrap().verdict

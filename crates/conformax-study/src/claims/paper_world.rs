@@ -91,7 +91,7 @@ fn judged(change: impl Fn(&mut Record)) -> Vec<Claim> {
         levels: LEVELS.to_vec(),
         ..Results::default()
     };
-    judge_claims(&results, &records)
+    judge_claims(&results, &records, &Influences::new())
 }
 
 /// What is subtracted from what in each claim's first comparison: a reader checks these against the sentences.
@@ -220,7 +220,8 @@ fn one_level_leaves_nothing_to_compare_between_levels() {
         .iter()
         .flat_map(|benchmark| PROCEDURES.map(|procedure| record(benchmark, procedure, 0.1, 0)))
         .collect();
-    let court = Court::new(BENCHMARKS.to_vec(), PROCEDURES.to_vec(), vec![0.1], &records);
+    let influences = Influences::new();
+    let court = Court::new(BENCHMARKS.to_vec(), PROCEDURES.to_vec(), vec![0.1], &records, &influences);
     let of = |id: &str| CLAIMS.iter().find(|sentence| sentence.id == id).unwrap().judge(&court);
     for id in ["sparsemax-high-confidence", "gamma-level", "strata-improve"] {
         let claim = of(id);

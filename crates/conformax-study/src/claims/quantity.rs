@@ -1,9 +1,7 @@
 //! `Quantity`: what a claim compares, read from a record.
 
 use crate::results::Record;
-
-/// Largest set that counts as small: the paper's second stratum ends here.
-const SMALL: u64 = 3;
+use crate::row_influence::{Counted, SMALL};
 
 /// A number that a record has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,6 +67,16 @@ impl Quantity {
                 let (from, to) = sizes();
                 format!("|coverage − {}| of sets of {from} to {to}", confidence(record.alpha))
             }
+        }
+    }
+
+    /// What a row counts towards it, where it is a mean over test rows.
+    pub(super) fn counted(self) -> Option<Counted> {
+        match self {
+            Self::AverageSize => Some(Counted::Size),
+            Self::SingletonRatio => Some(Counted::Singleton),
+            Self::SmallSets => Some(Counted::Small),
+            _ => None,
         }
     }
 

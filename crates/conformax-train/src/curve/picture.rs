@@ -1,106 +1,75 @@
-//! The curve as SVG: two panels, two lines each, readable on light and dark paper.
+//! The curve as SVG: loss and accuracy side by side, a line each for training and validation rows.
 
-use std::fmt::Write;
+use conformax_plot::{Axis, Frame, Marker, Panel, Plot, Point, Series, Sheet, Spacing, Style};
 
 use super::EpochRecord;
 
-const WIDTH: f64 = 360.0;
-const HEIGHT: f64 = 240.0;
-const LEFT: f64 = 48.0;
-const RIGHT: f64 = 12.0;
-const TOP: f64 = 28.0;
-const BOTTOM: f64 = 40.0;
-/// Colours that people with any colour vision tell apart; the validation line is dashed as well.
-const TRAIN: &str = "#3b6fb6";
-const VALIDATION: &str = "#d1651f";
-const MUTED: &str = "#777777";
-
-type Points = Vec<(f64, f64)>;
+/// What a panel reads from an epoch: training rows, then validation rows.
+type Lines = [fn(&EpochRecord) -> Option<f64>; 2];
 
 pub(super) fn draw(epochs: &[EpochRecord]) -> String {
-    let points = |value: fn(&EpochRecord) -> Option<f64>| -> Points {
-        epochs.iter().filter_map(|e| value(e).map(|y| (e.epoch as f64, y))).collect()
-    };
-    let loss = [points(|e| Some(e.train_loss)), points(|e| e.validation_loss)];
-    let accuracy = [points(|e| Some(e.train_accuracy)), points(|e| e.validation_accuracy)];
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {} {HEIGHT}\" width=\"{0}\" height=\"{HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n<title>Loss and accuracy by epoch</title>\n",
-        2.0 * WIDTH
-    );
-    panel(&mut svg, 0.0, "Loss", &loss);
-    panel(&mut svg, WIDTH, "Accuracy", &accuracy);
-    svg.push_str("</svg>\n");
-    svg
+    // Colours that people with any colour vision tell apart; the validation line is dashed as well.
+    let styles = [
+        Style::plain("training", "#3b6fb6", "", Marker::Circle),
+        Style::plain("validation", "#d1651f", "5 3", Marker::Square),
+    ];
+    let loss = panel("Loss", epochs, &styles, [|e| Some(e.train_loss), |e| e.validation_loss]);
+    let accuracy =
+        panel("Accuracy", epochs, &styles, [|e| Some(e.train_accuracy), |e| e.validation_accuracy]);
+    let title = "Loss and accuracy by epoch";
+    Sheet { title, columns: 2, key: &[], panels: &[&loss, &accuracy] }.svg()
 }
 
-fn panel(svg: &mut String, shift: f64, title: &str, lines: &[Points; 2]) {
-    let all = || lines.iter().flatten();
-    let last = all().map(|p| p.0).fold(1.0, f64::max);
-    let (low, high) = all().fold((f64::MAX, f64::MIN), |(low, high), p| (low.min(p.1), high.max(p.1)));
-    let ticks = ticks(low, high);
-    let (floor, ceiling) = (ticks[0], ticks[ticks.len() - 1]);
-    // A single epoch lies on the left edge instead of nowhere.
-    let x = |epoch: f64| LEFT + (epoch - 1.0) / (last - 1.0).max(1.0) * (WIDTH - LEFT - RIGHT);
-    let y = |value: f64| HEIGHT - BOTTOM - (value - floor) / (ceiling - floor) * (HEIGHT - TOP - BOTTOM);
-    let mut add = |element: String| {
-        writeln!(svg, "{element}").expect("a string takes all that is written");
-    };
-    add(format!("<g transform=\"translate({shift} 0)\">"));
-    add(text(LEFT, 16.0, "start", "currentColor", title));
-    for tick in &ticks {
-        let (at, end) = (y(*tick), WIDTH - RIGHT);
-        add(format!("<path d=\"M{LEFT} {at:.1}H{end}\" stroke=\"{MUTED}\" stroke-opacity=\"0.25\"/>"));
-        add(text(LEFT - 6.0, at + 4.0, "end", MUTED, &shown(*tick)));
+fn panel(title: &str, epochs: &[EpochRecord], styles: &[Style; 2], lines: Lines) -> Panel {
+    let lines = styles.iter().zip(lines).map(|(style, read)| Series {
+        style,
+        is_procedure: false,
+        points: epochs.iter().filter_map(|epoch| point(epoch.epoch, read(epoch)?)).collect(),
+    });
+    let series: Vec<Series<'_>> = lines.filter(|series| !series.points.is_empty()).collect();
+    let values = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
+    let (low, high) = values().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(y), high.max(y)));
+    let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+    let mut plot = Plot::new(Frame::NAMED, &epoch_axis(epochs), &Axis::even(title, low, high));
+    for series in &series {
+        plot.line(series);
+        plot.marks(series, 2.2);
     }
-    for epoch in [1.0, last] {
-        add(text(x(epoch), HEIGHT - BOTTOM + 16.0, "middle", MUTED, &epoch.to_string()));
+    plot.name_ends(&series);
+    Panel {
+        title: title.to_owned(),
+        alternative: alternative(title, &series),
+        size: Frame::NAMED.size(),
+        drawing: plot.finish(),
     }
-    add(text((LEFT + WIDTH - RIGHT) / 2.0, HEIGHT - 8.0, "middle", MUTED, "epoch"));
-    let styles = [(TRAIN, "", "training"), (VALIDATION, " stroke-dasharray=\"5 3\"", "validation")];
-    for (i, (points, (colour, dash, name))) in lines.iter().zip(styles).enumerate() {
-        if points.is_empty() {
-            continue;
-        }
-        let path: Vec<String> = points.iter().map(|p| format!("{:.1} {:.1}", x(p.0), y(p.1))).collect();
-        let path = path.join("L");
-        add(format!("<path d=\"M{path}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"1.8\"{dash}/>"));
-        add(text(WIDTH - RIGHT - 62.0 * (1 - i) as f64, 16.0, "end", colour, name));
-    }
-    add("</g>".to_owned());
 }
 
-fn text(x: f64, y: f64, anchor: &str, colour: &str, words: &str) -> String {
-    format!("<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{words}</text>")
+/// A loss that has run away to infinity has no place on the paper.
+fn point(epoch: u64, value: f64) -> Option<Point> {
+    let (at, shown) = (format!("epoch {epoch}"), format!("{value:.4}"));
+    value.is_finite().then_some(Point { x: epoch as f64, y: value, spread: (value, value), at, value: shown })
 }
 
-/// Round values from below `low` to above `high`, at most seven of them.
-fn ticks(low: f64, high: f64) -> Vec<f64> {
-    let (low, high) = if high > low { (low, high) } else { (low - 0.5, low + 0.5) };
-    let power = 10f64.powf(((high - low) / 5.0).log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|times| times * power).into_iter();
-    let step = step.clone().find(|step| (high - low) / step <= 5.0).unwrap_or(10.0 * power);
-    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
-    (first..=last).map(|i| i as f64 * step).collect()
+/// The first and the last epoch are written. One alone lies on the left.
+fn epoch_axis(epochs: &[EpochRecord]) -> Axis {
+    let last = epochs.last().map_or(1, |epoch| epoch.epoch);
+    let mut ticks: Vec<(f64, String)> = [1, last].map(|epoch| (epoch as f64, epoch.to_string())).to_vec();
+    ticks.dedup();
+    let values = (1.0, (last as f64).max(2.0));
+    Axis { label: "epoch".to_owned(), values, spacing: Spacing::Even, ticks }
 }
 
-fn shown(tick: f64) -> String {
-    let text = format!("{tick:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+fn alternative(title: &str, series: &[Series<'_>]) -> String {
+    let ends = series.iter().filter_map(|series| {
+        let (first, last) = (series.points.first()?, series.points.last()?);
+        Some(format!("{} from {} to {}", series.style.name, first.value, last.value))
+    });
+    format!("{title} by epoch: {}.", ends.collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ticks_are_round_and_hold_the_values() {
-        assert_eq!(ticks(0.11, 0.93).len(), 6);
-        for (low, high) in [(0.11, 0.93), (2.3, 2.3), (-1.0, 400.0), (0.5, 0.50001)] {
-            let ticks = ticks(low, high);
-            assert!(ticks[0] <= low && ticks[ticks.len() - 1] >= high && ticks.len() <= 7, "{ticks:?}");
-        }
-    }
 
     #[test]
     fn draws_a_line_per_kind_of_row() {
@@ -113,10 +82,14 @@ mod tests {
             validation_loss: validation,
             validation_accuracy: validation.map(|loss| 1.0 - loss / 4.0),
         };
+        let lines = |svg: &str| svg.matches("class=\"line\"").count();
         let both = draw(&[record(1, 2.0, Some(2.1)), record(2, 1.0, Some(1.4))]);
-        assert_eq!((both.matches("stroke-width").count(), both.matches("validation").count()), (4, 2));
+        assert_eq!((lines(&both), both.matches(">validation<").count()), (4, 2));
         let one = draw(&[record(1, 2.0, None)]);
-        assert_eq!((one.matches("stroke-width").count(), one.contains("validation")), (2, false));
-        assert!(!both.contains("NaN") && !one.contains("NaN") && !one.contains("inf"), "{one}");
+        assert_eq!((lines(&one), one.contains("validation")), (2, false));
+        let run_away = draw(&[record(1, 2.0, None), record(2, f64::NAN, Some(f64::INFINITY))]);
+        for svg in [both, one, run_away, draw(&[])] {
+            assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
+        }
     }
 }

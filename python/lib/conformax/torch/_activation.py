@@ -10,8 +10,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .. import _conformax
-from . import _operations
-from ._rows import check_floats, gamma_tensor, in_rust, rows_of, single, tensor_of, wide
+from . import _kernels, _operations
+from ._rows import check_floats, gamma_tensor, in_rust, index_of, rows_of, single, tensor_of, wide
 
 
 def entmax(z: Tensor, gamma: float | Tensor = 1.5, dim: int = -1) -> Tensor:
@@ -24,6 +24,8 @@ def entmax(z: Tensor, gamma: float | Tensor = 1.5, dim: int = -1) -> Tensor:
     tensor([0.7500, 0.2500, 0.0000], dtype=torch.float64)
     """
     check_floats(z)
+    if z.is_cuda and _kernels.usable(z):
+        return _on_gpu(z, gamma, dim)
     last = z.movedim(dim, -1)
     if isinstance(gamma, Tensor) and gamma.numel() > 1:
         per_row = gamma.movedim(dim, -1) if gamma.dim() == z.dim() else gamma
@@ -48,6 +50,15 @@ def sparsemax(z: Tensor, dim: int = -1) -> Tensor:
 def entmax15(z: Tensor, dim: int = -1) -> Tensor:
     """1.5-entmax along a dimension."""
     return entmax(z, 1.5, dim)
+
+
+def _on_gpu(z: Tensor, gamma: float | Tensor, dim: int) -> Tensor:
+    if torch.is_autocast_enabled("cuda") and z.dtype in (torch.float16, torch.bfloat16):
+        z = z.float()
+    if dim == -1 or dim == z.dim() - 1:
+        return _kernels.entmax(z, *index_of(gamma, z, dim))
+    last = z.movedim(dim, -1)
+    return _kernels.entmax(last, *index_of(gamma, z, dim)).movedim(-1, dim)
 
 
 class _InRust(Function):

@@ -11,8 +11,8 @@ from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
 from .. import _conformax
-from . import _operations
-from ._rows import check_floats, gamma_tensor, in_rust, rows_of, single, wide
+from . import _kernels, _operations
+from ._rows import check_floats, gamma_tensor, in_rust, index_of, rows_of, single, wide
 
 
 def entmax_loss(z: Tensor, target: Tensor, gamma: float | Tensor = 1.5) -> Tensor:
@@ -27,7 +27,15 @@ def entmax_loss(z: Tensor, target: Tensor, gamma: float | Tensor = 1.5) -> Tenso
     check_floats(z)
     if z.dim() != 2 or target.shape != z.shape[:1]:
         raise ValueError(f"wanted logits of rows × classes and a target per row, got {z.shape} and {target.shape}")
+    if z.is_cuda and _kernels.usable(z):
+        return _on_gpu(z, target, gamma)
     return _Loss.apply(z, target, gamma)
+
+
+def _on_gpu(z: Tensor, target: Tensor, gamma: float | Tensor) -> Tensor:
+    autocast = torch.is_autocast_enabled("cuda")
+    losses = _kernels.entmax_loss(z, target, *index_of(gamma, z))
+    return losses if autocast else losses.to(z.dtype)
 
 
 def sparsemax_loss(z: Tensor, target: Tensor) -> Tensor:

@@ -50,3 +50,19 @@ def gamma_tensor(gamma: float | Tensor, like: Tensor) -> Tensor:
     if not bool(((tensor >= 1) & (tensor <= 16)).all()):
         raise ValueError(f"gamma must lie between 1 and 16, got {tensor.detach().flatten()[:8].tolist()}")
     return tensor
+
+
+def index_of(gamma: float | Tensor, z: Tensor, dim: int = -1) -> tuple[float, Tensor | None]:
+    """γ as the kernels take it: a number, or float64 on the device, one for all rows or one each.
+
+    A γ on the device is not looked at here, since that would wait for it: rows whose γ is outside 1..16 come out NaN.
+    """
+    if not isinstance(gamma, Tensor):
+        return float(gamma), None
+    if gamma.numel() == 1:
+        if not gamma.is_cuda and not gamma.requires_grad:
+            return gamma.item(), None
+        return 0.0, gamma.to(z.device, torch.float64).reshape(1)
+    per_row = gamma.movedim(dim, -1) if gamma.dim() == z.dim() else gamma
+    rows = z.movedim(dim, -1).shape[:-1]
+    return 0.0, per_row.to(z.device, torch.float64).broadcast_to((*rows, 1)).reshape(-1).contiguous()

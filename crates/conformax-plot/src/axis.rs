@@ -2,7 +2,8 @@
 
 /// How values spread along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Spacing {
+pub enum Spacing {
+    /// Equal differences take equal lengths.
     Even,
     /// Equal ratios take equal lengths.
     Ratio,
@@ -10,14 +11,18 @@ pub(crate) enum Spacing {
 
 /// From values to coordinates; the values may run backwards.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Scale {
-    pub(crate) values: (f64, f64),
-    pub(crate) place: (f64, f64),
-    pub(crate) spacing: Spacing,
+pub struct Scale {
+    /// Values at the ends.
+    pub values: (f64, f64),
+    /// Coordinates of the ends.
+    pub place: (f64, f64),
+    /// What lies between.
+    pub spacing: Spacing,
 }
 
 impl Scale {
-    pub(crate) fn at(&self, value: f64) -> f64 {
+    /// Where a value lies.
+    pub fn at(&self, value: f64) -> f64 {
         let (from, to) = self.values;
         let share = match self.spacing {
             Spacing::Even => (value - from) / (to - from),
@@ -32,17 +37,21 @@ const MOST_STEPS: i64 = 6;
 
 /// What an axis shows, before it has a place.
 #[derive(Clone, Debug)]
-pub(crate) struct Axis {
-    pub(crate) label: String,
-    pub(crate) values: (f64, f64),
-    pub(crate) spacing: Spacing,
-    pub(crate) ticks: Vec<(f64, String)>,
+pub struct Axis {
+    /// What the values are.
+    pub label: String,
+    /// Values at the ends.
+    pub values: (f64, f64),
+    /// What lies between.
+    pub spacing: Spacing,
+    /// Values that are written, and how.
+    pub ticks: Vec<(f64, String)>,
 }
 
 impl Axis {
     /// Evenly spaced round ticks from `low` to `high`, which widen to the next tick: of a few steps, the one that
     /// widens least.
-    pub(crate) fn even(label: &str, low: f64, high: f64) -> Self {
+    pub fn even(label: &str, low: f64, high: f64) -> Self {
         let ends = |step: f64| ((low / step).floor() as i64, (high / step).ceil() as i64);
         let extent = |step: &f64| (ends(*step).1 - ends(*step).0) as f64 * step;
         let steps = [4.0, 5.0, 6.0].map(|parts| round_step((high - low) / parts));
@@ -56,7 +65,7 @@ impl Axis {
     }
 
     /// Ticks at 1, 2 and 5 times powers of ten, and at 3 and 7 times too where those are fewer than three.
-    pub(crate) fn ratio(label: &str, low: f64, high: f64) -> Self {
+    pub fn ratio(label: &str, low: f64, high: f64) -> Self {
         let (low, high) = (low / 1.06, high * 1.06);
         let at = |digits: &[f64]| -> Vec<(f64, String)> {
             let values =
@@ -69,32 +78,11 @@ impl Axis {
     }
 
     /// Average sizes: by ratio where the largest is several times the smallest, evenly otherwise.
-    pub(crate) fn sizes(label: &str, low: f64, high: f64) -> Self {
+    pub fn sizes(label: &str, low: f64, high: f64) -> Self {
         if high > 6.0 * low && low > 0.0 {
             Self::ratio(&format!("{label} (log scale)"), low, high)
         } else {
             Self::even(label, low, high)
-        }
-    }
-
-    /// Levels from the largest to the smallest, so that confidence grows to the right.
-    pub(crate) fn levels(levels: &[f64]) -> Self {
-        let high = levels.iter().copied().fold(f64::MIN, f64::max);
-        let low = levels.iter().copied().fold(f64::MAX, f64::min);
-        let low = if low < high { low } else { high / 2.0 };
-        let mut ticks: Vec<(f64, String)> = Vec::new();
-        let mut by_roundness: Vec<f64> = levels.to_vec();
-        by_roundness.sort_by_key(|&alpha| (!(alpha == high || alpha == low), !is_multiple(alpha, 0.05)));
-        for alpha in by_roundness {
-            if ticks.iter().all(|(kept, _)| (kept - alpha).abs() >= (high - low) * 0.2) {
-                ticks.push((alpha, crate::number::level(alpha)));
-            }
-        }
-        Self {
-            label: "α  (confidence grows →)".to_owned(),
-            values: (high, low),
-            spacing: Spacing::Even,
-            ticks,
         }
     }
 }
@@ -141,16 +129,6 @@ mod tests {
     fn ticks_ratios_at_one_two_five() {
         assert_eq!(written(&Axis::ratio("size", 0.9, 40.0)), ["1", "2", "5", "10", "20"]);
         assert_eq!(written(&Axis::ratio("size", 1.07, 7.2)), ["2", "3", "5", "7"]);
-    }
-
-    #[test]
-    fn labels_levels_that_have_room_and_prefers_round_ones() {
-        let levels: Vec<f64> = (1..=10).map(|i| f64::from(i) / 100.0).collect();
-        let axis = Axis::levels(&levels);
-        assert_eq!(axis.values, (0.1, 0.01));
-        let mut labels = written(&axis);
-        labels.sort_unstable();
-        assert_eq!(labels, ["0.01", "0.03", "0.05", "0.07", "0.10"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// An XML element: a name, attributes, and what is inside.
 #[derive(Clone, Debug)]
-pub(crate) struct Element {
+pub struct Element {
     name: &'static str,
     attributes: Vec<(&'static str, String)>,
     children: Vec<Node>,
@@ -17,17 +17,18 @@ enum Node {
 }
 
 impl Element {
-    pub(crate) fn new(name: &'static str) -> Self {
+    /// An element without anything in it.
+    pub fn new(name: &'static str) -> Self {
         Self { name, attributes: Vec::new(), children: Vec::new() }
     }
 
     /// A group of a class: the class is what the page's style and script find it by.
-    pub(crate) fn group(class: impl Into<String>) -> Self {
+    pub fn group(class: impl Into<String>) -> Self {
         Self::new("g").set("class", class)
     }
 
     /// Gives an attribute its value, instead of the one it may have had: XML allows one.
-    pub(crate) fn set(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn set(mut self, name: &'static str, value: impl Into<String>) -> Self {
         match self.attributes.iter_mut().find(|(had, _)| *had == name) {
             Some((_, had)) => *had = value.into(),
             None => self.attributes.push((name, value.into())),
@@ -36,25 +37,29 @@ impl Element {
     }
 
     /// A coordinate, to a hundredth: finer than any screen, and the same text on every machine.
-    pub(crate) fn at(self, name: &'static str, value: f64) -> Self {
+    pub fn at(self, name: &'static str, value: f64) -> Self {
         self.set(name, coordinate(value))
     }
 
-    pub(crate) fn text(mut self, text: impl Into<String>) -> Self {
+    /// Puts text inside, after what is there.
+    pub fn text(mut self, text: impl Into<String>) -> Self {
         self.children.push(Node::Text(text.into()));
         self
     }
 
-    pub(crate) fn with(mut self, child: Self) -> Self {
+    /// Puts an element inside, after what is there.
+    pub fn with(mut self, child: Self) -> Self {
         self.push(child);
         self
     }
 
-    pub(crate) fn push(&mut self, child: Self) {
+    /// The same on one that is kept.
+    pub fn push(&mut self, child: Self) {
         self.children.push(Node::Element(child));
     }
 
-    pub(crate) fn write(&self, out: &mut String) {
+    /// Appends it as XML.
+    pub fn write(&self, out: &mut String) {
         out.push('<');
         out.push_str(self.name);
         for (name, value) in &self.attributes {
@@ -83,7 +88,7 @@ pub(crate) fn coordinate(value: f64) -> String {
 }
 
 /// Text that is safe between tags and inside quotes, in XML and HTML alike.
-pub(crate) fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -99,7 +104,7 @@ pub(crate) fn escape(text: &str) -> String {
 }
 
 /// The `d` of a path through points.
-pub(crate) fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
+pub fn path(points: impl IntoIterator<Item = (f64, f64)>) -> String {
     let mut d = String::new();
     for (i, (x, y)) in points.into_iter().enumerate() {
         let _ = write!(d, "{}{} {}", if i == 0 { "M" } else { "L" }, coordinate(x), coordinate(y));

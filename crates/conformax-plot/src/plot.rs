@@ -9,47 +9,63 @@ use crate::svg::{Element, path};
 
 /// Size of a drawing and the room around its axes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Frame {
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) left: f64,
-    pub(crate) right: f64,
-    pub(crate) top: f64,
-    pub(crate) bottom: f64,
+pub struct Frame {
+    /// Width of the drawing.
+    pub width: f64,
+    /// Its height.
+    pub height: f64,
+    /// Room to the left of the axes.
+    pub left: f64,
+    /// To their right.
+    pub right: f64,
+    /// Above them.
+    pub top: f64,
+    /// Below them.
+    pub bottom: f64,
 }
 
 impl Frame {
     /// A panel among others, with room for names at the right.
-    pub(crate) const NAMED: Self =
+    pub const NAMED: Self =
         Self { width: 420.0, height: 300.0, left: 44.0, right: 92.0, top: 30.0, bottom: 46.0 };
     /// A panel without names at the right.
-    pub(crate) const PLAIN: Self = Self { right: 12.0, ..Self::NAMED };
+    pub const PLAIN: Self = Self { right: 12.0, ..Self::NAMED };
+
+    /// Width and height.
+    pub fn size(self) -> (f64, f64) {
+        (self.width, self.height)
+    }
 }
 
 /// One point of a series: where it is, how far it spreads, and what hovering says.
 #[derive(Clone, Debug)]
-pub(crate) struct Point {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
+pub struct Point {
+    /// Along the horizontal axis.
+    pub x: f64,
+    /// Along the vertical axis.
+    pub y: f64,
     /// Ends of the spread.
-    pub(crate) spread: (f64, f64),
+    pub spread: (f64, f64),
     /// Where: `α = 0.05`.
-    pub(crate) at: String,
+    pub at: String,
     /// What: `1.234 ± 0.010`.
-    pub(crate) value: String,
+    pub value: String,
 }
 
 /// Points of one style; a procedure's series can be hidden in the page.
 #[derive(Clone, Debug)]
-pub(crate) struct Series<'a> {
-    pub(crate) style: &'a Style,
-    pub(crate) is_procedure: bool,
-    pub(crate) points: Vec<Point>,
+pub struct Series<'a> {
+    /// How it looks, and its name.
+    pub style: &'a Style,
+    /// Whether the page's key of procedures hides and shows it.
+    pub is_procedure: bool,
+    /// From left to right.
+    pub points: Vec<Point>,
 }
 
 impl Series<'_> {
     /// The group that holds a piece of this series.
-    pub(crate) fn group(&self, piece: &str) -> Element {
+    pub fn group(&self, piece: &str) -> Element {
         let group = Element::group(format!("{piece} {}", self.style.class).trim_end())
             .set("data-label", &self.style.name);
         if self.is_procedure { group.set("data-procedure", &self.style.name) } else { group }
@@ -57,24 +73,28 @@ impl Series<'_> {
 }
 
 /// What ink is drawn with where the page says nothing else.
-pub(crate) const INK: &str = "#22262b";
+pub const INK: &str = "#22262b";
 const MUTED: &str = "#5d6570";
 const GRID: &str = "#e4e7eb";
 /// Height of letters in a drawing that stands alone.
-pub(crate) const LETTER: f64 = 11.5;
+pub const LETTER: f64 = 11.5;
 /// Least distance between two names at the right: letters are larger on a phone.
 const NAME_STEP: f64 = 16.0;
 
 /// A drawing under way.
-pub(crate) struct Plot {
-    pub(crate) frame: Frame,
-    pub(crate) x: Scale,
-    pub(crate) y: Scale,
+pub struct Plot {
+    /// Its size.
+    pub frame: Frame,
+    /// The horizontal scale.
+    pub x: Scale,
+    /// The vertical scale.
+    pub y: Scale,
     body: Element,
 }
 
 impl Plot {
-    pub(crate) fn new(frame: Frame, x: &Axis, y: &Axis) -> Self {
+    /// Draws the axes.
+    pub fn new(frame: Frame, x: &Axis, y: &Axis) -> Self {
         let (left, right) = (frame.left, frame.width - frame.right);
         let (top, bottom) = (frame.top, frame.height - frame.bottom);
         let mut plot = Self {
@@ -88,11 +108,13 @@ impl Plot {
         plot
     }
 
-    pub(crate) fn push(&mut self, element: Element) {
+    /// Draws anything over what is there.
+    pub fn push(&mut self, element: Element) {
         self.body.push(element);
     }
 
-    pub(crate) fn finish(self) -> Element {
+    /// The drawing.
+    pub fn finish(self) -> Element {
         self.body
     }
 
@@ -122,14 +144,14 @@ impl Plot {
     }
 
     /// A dashed line across at a value that others are held to.
-    pub(crate) fn target(&mut self, value: f64) {
+    pub fn target(&mut self, value: f64) {
         let y = self.y.at(value);
         let (left, right) = (self.frame.left, self.frame.width - self.frame.right);
         self.push(rule((left, y), (right, y), "target", INK).set("stroke-dasharray", "3 3"));
     }
 
     /// The area between the ends of the spread.
-    pub(crate) fn band(&mut self, series: &Series<'_>) {
+    pub fn band(&mut self, series: &Series<'_>) {
         let upper = series.points.iter().map(|p| (self.x.at(p.x), self.y.at(p.spread.1)));
         let lower = series.points.iter().rev().map(|p| (self.x.at(p.x), self.y.at(p.spread.0)));
         let area = Element::new("path")
@@ -140,14 +162,15 @@ impl Plot {
         self.push(series.group("series").with(area));
     }
 
-    pub(crate) fn line(&mut self, series: &Series<'_>) {
+    /// The line through the points.
+    pub fn line(&mut self, series: &Series<'_>) {
         let d = path(series.points.iter().map(|p| (self.x.at(p.x), self.y.at(p.y))));
         let line = stroked(d, series.style).set("class", "line");
         self.push(series.group("series").with(line));
     }
 
     /// The points themselves, each saying its value when hovered.
-    pub(crate) fn marks(&mut self, series: &Series<'_>, radius: f64) {
+    pub fn marks(&mut self, series: &Series<'_>, radius: f64) {
         let mut group = series.group("series");
         for point in &series.points {
             let (x, y) = (self.x.at(point.x), self.y.at(point.y));
@@ -157,7 +180,7 @@ impl Plot {
     }
 
     /// Names of the series beside their last points, moved apart where they would touch.
-    pub(crate) fn name_ends(&mut self, series: &[Series<'_>]) {
+    pub fn name_ends(&mut self, series: &[Series<'_>]) {
         let right = self.frame.width - self.frame.right;
         let mut ends: Vec<(f64, &Series<'_>)> = series
             .iter()
@@ -176,7 +199,7 @@ impl Plot {
 }
 
 /// A mark with its value for whoever hovers.
-pub(crate) fn mark(style: &Style, (x, y): (f64, f64), radius: f64, point: &Point) -> Element {
+pub fn mark(style: &Style, (x, y): (f64, f64), radius: f64, point: &Point) -> Element {
     Element::new("path")
         .set("class", "mark")
         .set("d", style.marker.outline(x, y, radius))
@@ -203,7 +226,8 @@ fn lead(d: String, style: &Style) -> Element {
     line.set("stroke", style.light).set("stroke-opacity", "0.5")
 }
 
-pub(crate) fn rule(from: (f64, f64), to: (f64, f64), class: &str, colour: &str) -> Element {
+/// A straight line.
+pub fn rule(from: (f64, f64), to: (f64, f64), class: &str, colour: &str) -> Element {
     Element::new("path")
         .set("class", class)
         .set("d", path([from, to]))
@@ -211,7 +235,8 @@ pub(crate) fn rule(from: (f64, f64), to: (f64, f64), class: &str, colour: &str) 
         .set("stroke", colour)
 }
 
-pub(crate) fn words(x: f64, y: f64, text: &str, class: &str) -> Element {
+/// Text; its class says whether it is ink or muted.
+pub fn words(x: f64, y: f64, text: &str, class: &str) -> Element {
     let colour = if matches!(class, "tick" | "axis-label") { MUTED } else { INK };
     Element::new("text")
         .set("class", class)

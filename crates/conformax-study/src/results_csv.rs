@@ -5,29 +5,34 @@ use crate::results::{Record, Results};
 /// The records as CSV. Numbers are the shortest decimals that read back as the same bits; what is undefined is
 /// empty, an infinite threshold is `inf`.
 pub fn results_csv(results: &Results) -> String {
-    let mut text = header(results.records.first());
-    for record in &results.records {
-        text.push_str(&line(record).join(","));
-        text.push('\n');
-    }
-    text
+    let header = header(results.records.first());
+    csv_of(std::iter::once(header).chain(results.records.iter().map(line)))
 }
 
-fn header(first: Option<&Record>) -> String {
+/// Rows of cells as CSV; names come from the user's file and may hold anything.
+pub fn csv_of(rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut writer = csv::WriterBuilder::new().flexible(true).from_writer(Vec::new());
+    for row in rows {
+        writer.write_record(row).expect("memory takes all that is written");
+    }
+    let bytes = writer.into_inner().expect("memory takes all that is written");
+    String::from_utf8(bytes).expect("what was made of text is text")
+}
+
+fn header(first: Option<&Record>) -> Vec<String> {
     let fixed = "benchmark,procedure,alpha,split,n_cal,n_tune,n_test,threshold,gamma,lambda,k_reg,coverage,\
                  average_size,singleton_ratio,singleton_coverage,empty_ratio,sscv,covgap";
     let strata = first.map_or(&[][..], |record| &record.strata);
-    let mut text = fixed.to_owned();
+    let mut names: Vec<String> = fixed.split(',').map(str::to_owned).collect();
     for (place, stratum) in strata.iter().enumerate() {
         // The last stratum ends at the number of classes, which differs between benchmarks.
         let name = match place + 1 == strata.len() {
             true => format!("{}_up", stratum.from),
             false => format!("{}_{}", stratum.from, stratum.to),
         };
-        text.push_str(&format!(",n_{name},coverage_{name}"));
+        names.extend([format!("n_{name}"), format!("coverage_{name}")]);
     }
-    text.push('\n');
-    text
+    names
 }
 
 fn line(record: &Record) -> Vec<String> {
@@ -35,8 +40,8 @@ fn line(record: &Record) -> Vec<String> {
         value.map_or(String::new(), |value| value.to_string())
     }
     let mut cells = vec![
-        quoted(&record.benchmark),
-        quoted(&record.procedure),
+        record.benchmark.clone(),
+        record.procedure.clone(),
         record.alpha.to_string(),
         record.split.to_string(),
         record.n_cal.to_string(),
@@ -61,15 +66,6 @@ fn line(record: &Record) -> Vec<String> {
     cells
 }
 
-/// Names come from the user's file and may hold anything.
-fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text.to_owned()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,7 +74,7 @@ mod tests {
     #[test]
     fn writes_what_is_undefined_as_nothing() {
         let record = Record {
-            benchmark: "a, \"b\"".to_owned(),
+            benchmark: "a, \"b\"\r".to_owned(),
             procedure: "RAPS".to_owned(),
             alpha: 0.1,
             threshold: f64::INFINITY,
@@ -88,6 +84,6 @@ mod tests {
         let csv = results_csv(&Results { records: vec![record], ..Results::default() });
         let lines: Vec<&str> = csv.lines().collect();
         assert!(lines[0].ends_with("sscv,covgap,n_0_up,coverage_0_up"), "{}", lines[0]);
-        assert_eq!(lines[1], "\"a, \"\"b\"\"\",RAPS,0.1,0,0,0,0,inf,,,,0,0,0,,0,0,0,0,");
+        assert_eq!(lines[1], "\"a, \"\"b\"\"\r\",RAPS,0.1,0,0,0,0,inf,,,,0,0,0,,0,0,0,0,");
     }
 }

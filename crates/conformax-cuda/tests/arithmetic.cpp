@@ -1,0 +1,70 @@
+// The kernels' shared headers on the host: reads 64-bit words from standard input, writes 64-bit words to standard output.
+//
+//   exp | exp_nonpositive | exp_m1 | ln | ln_1p   each word x                    → f(x)
+//   pow | pow_unit                                each pair x, y                 → f(x, y)
+//   norm        count, order, delta, inverse, max, pivot, logits…                → the score
+//   normalize   count, order, delta, inverse, gaps…                              → the masses
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "arithmetic.h"
+#include "norm.h"
+#include "normalize.h"
+
+static bool read_word(std::uint64_t &word) { return std::fread(&word, sizeof word, 1, stdin) == 1; }
+
+static double read_number() {
+    std::uint64_t word = 0;
+    if (!read_word(word)) std::fputs("the input ends inside a case\n", stderr);
+    return of_bits(word);
+}
+
+static void write_number(double x) {
+    std::uint64_t word = bits_of(x);
+    std::fwrite(&word, sizeof word, 1, stdout);
+}
+
+static std::vector<double> read_numbers(std::uint64_t count) {
+    std::vector<double> numbers(count);
+    for (double &number : numbers) number = read_number();
+    return numbers;
+}
+
+static Order read_order() {
+    std::uint64_t kind = 0;
+    read_word(kind);
+    double delta = read_number();
+    return {(int)kind, delta, read_number()};
+}
+
+int main(int count, char **words) {
+    std::string what = count > 1 ? words[1] : "";
+    for (std::uint64_t word; read_word(word);) {
+        double x = of_bits(word);
+        if (what == "exp") write_number(our_exp(x));
+        else if (what == "exp_nonpositive") write_number(our_exp_nonpositive(x));
+        else if (what == "exp_m1") write_number(our_exp_m1(x));
+        else if (what == "ln") write_number(our_ln(x));
+        else if (what == "ln_1p") write_number(our_ln_1p(x));
+        else if (what == "pow") write_number(our_pow(x, read_number()));
+        else if (what == "pow_unit") write_number(our_pow_unit(x, read_number()));
+        else if (what == "norm") {
+            Order order = read_order();
+            double max = read_number(), pivot = read_number();
+            std::vector<double> z = read_numbers(word);
+            write_number(gap_norm((unsigned)word, max, pivot, order, [&](unsigned k) { return z[k]; }));
+        } else if (what == "normalize") {
+            Order order = read_order();
+            std::vector<double> gaps = read_numbers(word), pool(word);
+            if (order.kind == ORDER_MAX) normalize_soft(gaps.data(), (unsigned)word);
+            else normalize_gaps(gaps.data(), (unsigned)word, pool.data(), order);
+            for (double mass : gaps) write_number(mass);
+        } else {
+            std::fprintf(stderr, "there is no function %s\n", what.c_str());
+            return 2;
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,252 @@
+//! The headers that the kernels compute with, compiled for the host by a C++ compiler without contraction, against the Rust
+//! functions: bit by bit, on millions of inputs. A GPU is not needed; `c++`, `g++` or what `CXX` names is.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use conformax::{Alpha, Calibrated, CalibrationScores, EntmaxScore, Gamma, Logits, Row, Score};
+
+// The very file of the core: its functions are not public.
+#[allow(dead_code, clippy::disallowed_methods)]
+#[path = "../../conformax/src/kernel/math.rs"]
+mod math;
+
+/// Compiles the headers, once.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arithmetic");
+        let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+        let done = Command::new(&compiler)
+            .args([
+                "-std=c++17",
+                "-O2",
+                "-ffp-contract=off",
+                "-Wall",
+                "-Wno-unused-function",
+                "-Werror",
+                "-I",
+            ])
+            .arg(here.join("src/kernels"))
+            .arg(here.join("tests/arithmetic.cpp"))
+            .arg("-o")
+            .arg(&out)
+            .status();
+        let done = done.unwrap_or_else(|error| {
+            panic!("wanted a C++ compiler as {compiler} (Debian: apt-get install g++; or set CXX): {error}")
+        });
+        assert!(done.success(), "{compiler} refused the headers");
+        out
+    })
+}
+
+/// What the headers make of these words.
+fn host(function: &str, words: &[u64]) -> Vec<u64> {
+    let mut child = Command::new(program())
+        .arg(function)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the compiled program starts");
+    let mut input = child.stdin.take().expect("piped");
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let feed = std::thread::spawn(move || input.write_all(&bytes));
+    let output = child.wait_with_output().expect("the program ends");
+    feed.join().expect("no panic").expect("all input is read");
+    assert!(output.status.success());
+    output.stdout.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
+}
+
+/// A small generator of our own, so that inputs never change.
+struct Draws(u64);
+
+impl Draws {
+    fn bits(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / 9_007_199_254_740_992.0
+    }
+
+    fn between(&mut self, lo: f64, hi: f64) -> f64 {
+        lo + (hi - lo) * self.unit()
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        (self.bits() % end as u64) as usize
+    }
+}
+
+const EDGES: [f64; 22] = [
+    0.0,
+    -0.0,
+    1.0,
+    -1.0,
+    0.5,
+    2.0,
+    5e-324,
+    -5e-324,
+    2.2250738585072014e-308,
+    1e-300,
+    1e-17,
+    1e17,
+    709.78,
+    709.79,
+    -745.13,
+    -745.14,
+    -746.0,
+    f64::MAX,
+    f64::MIN,
+    f64::INFINITY,
+    f64::NEG_INFINITY,
+    f64::NAN,
+];
+
+/// NaN has many bits, and no one relies on which.
+fn same(a: f64, b: u64) -> bool {
+    a.to_bits() == b || a.is_nan() && f64::from_bits(b).is_nan()
+}
+
+fn check(name: &str, function: impl Fn(f64) -> f64, draw: impl Fn(&mut Draws) -> f64) {
+    let mut draws = Draws(1);
+    let inputs: Vec<f64> = EDGES.into_iter().chain((0..400_000).map(|_| draw(&mut draws))).collect();
+    let found = host(name, &inputs.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+    assert_eq!(found.len(), inputs.len());
+    for (x, found) in inputs.into_iter().zip(found) {
+        assert!(same(function(x), found), "{name}({x:e}): {:e} and {:e}", function(x), f64::from_bits(found));
+    }
+}
+
+fn check_pairs(name: &str, function: impl Fn(f64, f64) -> f64, pairs: Vec<(f64, f64)>) {
+    let words: Vec<u64> = pairs.iter().flat_map(|(x, y)| [x.to_bits(), y.to_bits()]).collect();
+    let found = host(name, &words);
+    assert_eq!(found.len(), pairs.len());
+    for ((x, y), found) in pairs.into_iter().zip(found) {
+        assert!(same(function(x, y), found), "{name}({x:e}, {y:e})");
+    }
+}
+
+#[test]
+fn exponentials_have_the_same_bits() {
+    check("exp", math::exp, |draws| draws.between(-760.0, 720.0));
+    check("exp", math::exp, |draws| f64::from_bits(draws.bits()));
+    check("exp_m1", math::exp_m1, |draws| draws.between(-50.0, 50.0));
+    check("exp_m1", math::exp_m1, |draws| draws.between(-1.0, 1.0) * 1e-3);
+    check("exp_nonpositive", math::exp_nonpositive, |draws| draws.between(-760.0, 0.0));
+}
+
+#[test]
+fn logarithms_have_the_same_bits() {
+    check("ln", math::ln, |draws| f64::from_bits(draws.bits() >> 1));
+    check("ln", math::ln, |draws| draws.between(0.5, 2.0));
+    check("ln_1p", math::ln_1p, |draws| draws.between(-1.0, 3.0));
+    check("ln_1p", math::ln_1p, |draws| draws.between(-1e-6, 1e-6));
+}
+
+#[test]
+fn powers_have_the_same_bits() {
+    let mut draws = Draws(7);
+    let edges = || EDGES.into_iter().flat_map(|x| EDGES.into_iter().map(move |y| (x, y)));
+    let drawn = (0..600_000).map(|_| (draws.between(0.0, 4.0), draws.between(-60.0, 60.0)));
+    check_pairs("pow", math::pow, edges().chain(drawn).collect());
+    let unit = (0..600_000).map(|_| (draws.unit(), draws.between(0.06, 60.0)));
+    check_pairs("pow_unit", math::pow_unit, unit.chain([(0.0, 2.5), (1.0, 0.3), (1.0, 50.0)]).collect());
+}
+
+const GAMMAS: [f64; 11] = [1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 1.999, 2.0, 2.5, 3.0, 8.0];
+
+/// Order, δ and 1/δ as words.
+fn order_of(gamma: Gamma) -> [u64; 3] {
+    match gamma.delta() {
+        f64::INFINITY => [0, 0, 0],
+        1.0 => [1, 1.0_f64.to_bits(), 1.0_f64.to_bits()],
+        2.0 => [2, 2.0_f64.to_bits(), 0.5_f64.to_bits()],
+        delta => [3, delta.to_bits(), gamma.inverse_delta().to_bits()],
+    }
+}
+
+/// Rows with ties, near-ties, masked classes, huge and tiny numbers.
+fn row(draws: &mut Draws) -> Vec<f64> {
+    let classes = 1 + draws.below(70);
+    let (grid, scale) = ([0.0, 0.25, 1e-9][draws.below(3)], [1.0, 10.0, 1e-160, 1e150, 1e-5][draws.below(5)]);
+    let mut row: Vec<f64> = (0..classes)
+        .map(|_| {
+            let z = draws.between(-3.0, 3.0);
+            (if grid > 0.0 { (z / grid).round() * grid } else { z }) * scale
+        })
+        .collect();
+    for place in 1..classes {
+        if draws.below(12) == 0 {
+            row[place] = f64::NEG_INFINITY;
+        }
+    }
+    row
+}
+
+#[test]
+fn scores_have_the_same_bits() {
+    let mut draws = Draws(3);
+    for gamma in GAMMAS {
+        let gamma = Gamma::new(gamma).unwrap();
+        let score = EntmaxScore { gamma };
+        let (mut words, mut wanted) = (Vec::new(), Vec::new());
+        for _ in 0..20_000 {
+            let logits = row(&mut draws);
+            let checked = Row::new(&logits).unwrap();
+            let label = draws.below(logits.len());
+            if logits[label] == f64::NEG_INFINITY {
+                continue;
+            }
+            words.push(logits.len() as u64);
+            words.extend(order_of(gamma));
+            words.extend([checked.max().to_bits(), logits[label].to_bits()]);
+            words.extend(logits.iter().map(|z| z.to_bits()));
+            wanted.push((score.score(checked, label as u32), logits.clone(), label));
+        }
+        let found = host("norm", &words);
+        assert_eq!(found.len(), wanted.len());
+        for ((score, logits, label), found) in wanted.into_iter().zip(found) {
+            assert_eq!(score.to_bits(), found, "γ = {gamma}, label {label} of {logits:?}");
+        }
+    }
+}
+
+#[test]
+fn probabilities_have_the_same_bits() {
+    let mut draws = Draws(5);
+    for gamma in GAMMAS {
+        let gamma = Gamma::new(gamma).unwrap();
+        let score = EntmaxScore { gamma };
+        let (mut words, mut wanted) = (Vec::new(), Vec::new());
+        for _ in 0..6_000 {
+            let logits = row(&mut draws);
+            let checked = Row::new(&logits).unwrap();
+            let spread =
+                checked.max() - logits.iter().copied().filter(|z| z.is_finite()).fold(f64::MAX, f64::min);
+            let threshold = draws.between(0.05, 1.5) * if spread > 0.0 { spread } else { 1.0 };
+            let level = CalibrationScores::new(vec![threshold]).unwrap().level(Alpha::new(0.5).unwrap());
+            let model = Calibrated::new(score, level);
+            let (sets, p) = model.predict_probabilities(Logits::new(&logits, logits.len()).unwrap()).unwrap();
+            let gap = |label: &u32| {
+                let z = logits[*label as usize];
+                if gamma == Gamma::SOFTMAX { z - checked.max() } else { (checked.max() - z) / threshold }
+            };
+            words.push(sets.get(0).len() as u64);
+            words.extend(order_of(gamma));
+            words.extend(sets.get(0).iter().map(|label| gap(label).to_bits()));
+            wanted.extend(p.into_iter().map(|p| (p, logits.clone(), threshold)));
+        }
+        let found = host("normalize", &words);
+        assert_eq!(found.len(), wanted.len());
+        for ((p, logits, threshold), found) in wanted.into_iter().zip(found) {
+            assert_eq!(p.to_bits(), found, "γ = {gamma}, threshold {threshold:e} of {logits:?}");
+        }
+    }
+}

@@ -1,0 +1,394 @@
+"""Calibration, sets and probabilities of the entmax family on CUDA tensors, with the CPU's bits.
+
+A model calibrated on a GPU is byte for byte the one calibrated on a CPU, and so are its sets. Scores outside the family are
+worked out on the CPU. Rows that cannot be scored are found by the kernels as they read them and reported when the host
+looks at a result anyway: the row is then given to the CPU, whose error names row and class.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _conformax
+from ._inputs import as_labels
+from ._sets import PredictionSets
+
+# All bits set: no row.
+_NONE = -1
+
+# Scores that a part of the rows with large sets may take at a time.
+_SCORED = 1 << 26
+
+
+def on_gpu(logits: Any, rule: _conformax.Score) -> bool:
+    """Whether the kernels take these logits under this score. Imports nothing where torch is not in use."""
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(logits, torch.Tensor) or not logits.is_cuda or rule.gamma is None:
+        return False
+    from .torch import _kernels
+
+    return _kernels.usable(logits)
+
+
+def checked_rows(logits: Any, classes: int | None = None) -> Any:
+    """The rows, end to end."""
+    if logits.dim() != 2:
+        raise ValueError(f"logits must have two dimensions, rows and classes, got {logits.dim()}")
+    if logits.shape[1] == 0:
+        raise ValueError("wanted at least one class, got 0")
+    if classes is not None and logits.shape[1] != classes:
+        raise ValueError(f"wanted {classes} classes, got {logits.shape[1]}")
+    return logits.detach().contiguous()
+
+
+class _Launches:
+    """The kernels over one matrix, and the rows that they report: at fault, and one more number of each kernel's own."""
+
+    def __init__(self, rule: _conformax.Score, rows: Any) -> None:
+        import torch
+
+        from .torch import _kernels
+
+        self.rule, self.rows = rule, rows
+        self.reports = torch.full((2,), _NONE, dtype=torch.int64, device=rows.device)
+        self.compiled = _conformax.CudaRows(
+            *_kernels._place(rows), rows.data_ptr(), *rows.shape, rule.gamma, self.reports.data_ptr()
+        )
+
+    @property
+    def second(self) -> int:
+        return self.reports.data_ptr() + 8
+
+    def empty(self, shape: Any, dtype: Any) -> Any:
+        import torch
+
+        return torch.empty(shape, dtype=dtype, device=self.rows.device)
+
+    def refuse(self, row: int, label: int = 0, masked: str = "allowed") -> None:
+        """Raises what the CPU says about a row that a kernel reported."""
+        one = self.rows[row : row + 1].cpu()
+        from .torch._rows import rows_of
+
+        labels = np.array([label], dtype=np.uint32)
+        _conformax.score_labels(self.rule, rows_of(one), labels, masked=masked, first_row=row)
+        raise RuntimeError(f"a kernel reported row {row}, in which the CPU finds nothing wrong")
+
+
+def score_labels(rule: _conformax.Score, logits: Any, labels: Any, masked: str = "allowed") -> Any:
+    """The score of one label per row, float64 on the device."""
+    import torch
+
+    rows = checked_rows(logits)
+    labels = torch.as_tensor(labels, device=rows.device)
+    if labels.dim() != 1:
+        raise ValueError(f"labels must have one dimension, a class per row, got {labels.dim()}")
+    if labels.shape[0] != rows.shape[0]:
+        raise ValueError(f"there are {rows.shape[0]} rows of logits but {labels.shape[0]} labels")
+    if labels.is_floating_point() or labels.dtype == torch.bool:
+        raise TypeError(f"labels must be integers (or names, where `classes` are given), got {labels.dtype}")
+    labels = labels.to(torch.int64).contiguous()
+    launches = _Launches(rule, rows)
+    scores = launches.empty(rows.shape[0], torch.float64)
+    if len(rows):
+        launches.compiled.score_labels(labels.data_ptr(), scores.data_ptr(), launches.second, masked == "never")
+        fault, bad_label = launches.reports.tolist()
+        if bad_label != _NONE:
+            label, classes = int(labels[bad_label]), rows.shape[1]
+            if not 0 <= label < classes:
+                raise ValueError(
+                    f"label at row {bad_label} is {label}, but with {classes} classes labels lie in 0..{classes}"
+                )
+            launches.refuse(bad_label, label, masked)
+        if fault != _NONE:
+            launches.refuse(fault)
+    return scores
+
+
+def score_all(rule: _conformax.Score, logits: Any, bound: float = float("inf")) -> Any:
+    """The score of every label, rows × classes; +∞ for labels further than `bound` below their row's maximum."""
+    import torch
+
+    rows = checked_rows(logits)
+    launches = _Launches(rule, rows)
+    scores = launches.empty(rows.shape, torch.float64)
+    if len(rows):
+        launches.compiled.score_all(bound, scores.data_ptr())
+        fault, _ = launches.reports.tolist()
+        if fault != _NONE:
+            launches.refuse(fault)
+    return scores
+
+
+def row_fingerprints(rule: _conformax.Score, logits: Any) -> np.ndarray:
+    """A number for each row by which it is known again."""
+    import torch
+
+    rows = checked_rows(logits)
+    launches = _Launches(rule, rows)
+    found = launches.empty(rows.shape[0], torch.int64)
+    if len(rows):
+        launches.compiled.fingerprints(found.data_ptr())
+    return found.cpu().numpy().view(np.uint64)
+
+
+def find_sets(
+    rule: _conformax.Score, logits: Any, threshold: float, masked: str = "allowed", empty: str = "allowed"
+) -> tuple[Any, Any]:
+    """Offsets (int64) and labels (int32, best first) of the sets at a threshold."""
+    import torch
+
+    rows = checked_rows(logits)
+    if threshold == float("inf"):
+        return _full_sets(rule, rows, masked)
+    launches = _Launches(rule, rows)
+    offsets = torch.zeros(rows.shape[0] + 1, dtype=torch.int64, device=rows.device)
+    if not len(rows):
+        return offsets, launches.empty(0, torch.int32)
+    sizes = launches.empty(rows.shape[0], torch.int32)
+    found = launches.empty((rows.shape[0], _conformax.CudaRows.PLACES), torch.int32)
+    launches.compiled.find_sets(
+        threshold, sizes.data_ptr(), found.data_ptr(), launches.second, empty == "top_label"
+    )
+    torch.cumsum(sizes, 0, dtype=torch.int64, out=offsets[1:])
+    fault, too_many, total = torch.cat([launches.reports, offsets[-1:]]).tolist()
+    if fault != _NONE:
+        launches.refuse(fault)
+    large = None
+    if too_many != _NONE:
+        large = _LargeSets(rule, rows, (sizes < 0).nonzero().flatten(), threshold)
+        true_sizes = sizes.clamp(min=0).to(torch.int64)
+        true_sizes[large.places] = large.sizes
+        torch.cumsum(true_sizes, 0, out=offsets[1:])
+        total = int(offsets[-1])
+    packed = launches.empty(total, torch.int32)
+    launches.compiled.pack_sets(sizes.data_ptr(), found.data_ptr(), offsets.data_ptr(), packed.data_ptr())
+    if large is not None:
+        large.fill(offsets, packed)
+    return offsets, packed
+
+
+class _LargeSets:
+    """The rows with more labels within reach than a team of threads keeps: every label within reach is scored."""
+
+    def __init__(self, rule: _conformax.Score, rows: Any, places: Any, threshold: float) -> None:
+        import torch
+
+        self.places = places
+        sizes, self._labels = [], []
+        step = max(_SCORED // rows.shape[1], 1)
+        for first in range(0, len(places), step):
+            part = rows[places[first : first + step]]
+            held = score_all(rule, part, threshold) <= threshold
+            size = held.sum(dim=1)
+            order = _best_first(part)
+            self._labels.append(order[held.gather(1, order)].to(torch.int32))
+            sizes.append(size)
+        self.sizes = torch.cat(sizes)
+
+    def fill(self, offsets: Any, packed: Any) -> None:
+        import torch
+
+        ends = self.sizes.cumsum(0)
+        starts = torch.repeat_interleave(offsets[self.places] - (ends - self.sizes), self.sizes)
+        packed[starts + torch.arange(len(starts), device=packed.device)] = torch.cat(self._labels)
+
+
+def _best_first(rows: Any) -> Any:
+    """Labels by falling logit, equal logits by label; adding 0 makes −0 equal to +0."""
+    return (rows + 0.0).argsort(dim=1, descending=True, stable=True)
+
+
+def _full_sets(rule: _conformax.Score, rows: Any, masked: str) -> tuple[Any, Any]:
+    import torch
+
+    count, classes = rows.shape
+    # Every row is looked at for what cannot be scored, as at any other threshold.
+    score_labels(rule, rows, torch.zeros(count, dtype=torch.int64, device=rows.device))
+    order = _best_first(rows)
+    if masked == "never":
+        possible = rows > -torch.inf
+        sizes = possible.sum(dim=1)
+        labels = order[possible.gather(1, order)]
+    else:
+        sizes = torch.full((count,), classes, dtype=torch.int64, device=rows.device)
+        labels = order.flatten()
+    offsets = torch.zeros(count + 1, dtype=torch.int64, device=rows.device)
+    torch.cumsum(sizes, 0, out=offsets[1:])
+    return offsets, labels.to(torch.int32)
+
+
+def probabilities(rule: _conformax.Score, logits: Any, threshold: float, offsets: Any, packed: Any) -> Any:
+    """The probabilities of the labels of the sets at a threshold, float64, packed as they are."""
+    import torch
+
+    rows = checked_rows(logits)
+    launches = _Launches(rule, rows)
+    p, pool = launches.empty(len(packed), torch.float64), launches.empty(len(packed), torch.float64)
+    if len(packed):
+        launches.compiled.probabilities(
+            threshold, offsets.data_ptr(), packed.data_ptr(), p.data_ptr(), pool.data_ptr()
+        )
+    return p
+
+
+def dense(offsets: Any, packed: Any, values: Any, shape: Any) -> Any:
+    """Packed values as a matrix, zero elsewhere."""
+    import torch
+
+    out = torch.zeros(shape, dtype=values.dtype, device=values.device)
+    row = torch.repeat_interleave(torch.arange(shape[0], device=values.device), offsets.diff())
+    out[row, packed.to(torch.int64)] = values
+    return out
+
+
+def p_values(calibration: _conformax.Calibration, logits: Any) -> Any:
+    """The p-value of every label, rows × classes: `(#{i : s_i ≥ s} + 1)/(n + 1)`."""
+    import torch
+
+    if calibration.scores is None:
+        raise ValueError("p-values need the calibration scores, which were left out of the file")
+    scores = score_all(calibration.score, logits)
+    known = torch.from_numpy(calibration.scores).to(scores.device)
+    at_least = len(known) - torch.searchsorted(known, scores)
+    return (at_least + 1).to(torch.float64) / (len(known) + 1)
+
+
+class CudaPredictionSets:
+    """One set of labels per row, best first, on the device; `cpu()` gives the `PredictionSets` of the same sets.
+
+    Packed storage is `offsets` and `indices`: the class indices of row `i` are `indices[offsets[i]:offsets[i + 1]]`.
+    """
+
+    def __init__(
+        self,
+        offsets: Any,
+        indices: Any,
+        *,
+        logits: Any,
+        rule: _conformax.Score,
+        threshold: float,
+        alpha: float | None = None,
+        classes: Sequence[Any] | None = None,
+    ) -> None:
+        self.offsets, self.indices = offsets, indices
+        self.n_classes = int(logits.shape[1])
+        self.classes = None if classes is None else np.asarray(classes)
+        self.alpha, self.threshold = alpha, threshold
+        self._logits, self._rule = logits, rule
+        self._probabilities: Any = None
+
+    @property
+    def sizes(self) -> Any:
+        """Number of labels in each set."""
+        return self.offsets.diff()
+
+    @property
+    def mask(self) -> Any:
+        """Rows × classes booleans."""
+        import torch
+
+        held = torch.ones(len(self.indices), dtype=torch.bool, device=self.indices.device)
+        return dense(self.offsets, self.indices, held, (len(self), self.n_classes))
+
+    @property
+    def probabilities(self) -> Any:
+        """The probability of each label of each set, in the order of `indices`; worked out on first use."""
+        if self._probabilities is None:
+            self._probabilities = probabilities(
+                self._rule, self._logits, self.threshold, self.offsets, self.indices
+            )
+        return self._probabilities
+
+    def covers(self, labels: Any) -> Any:
+        """Whether each row's set holds its label."""
+        import torch
+
+        truth = torch.as_tensor(labels, device=self.indices.device)
+        if len(truth) != len(self):
+            raise ValueError(f"there are {len(self)} sets but {len(truth)} labels")
+        row = torch.repeat_interleave(torch.arange(len(self), device=truth.device), self.sizes)
+        found = torch.zeros(len(self), dtype=torch.bool, device=truth.device)
+        found[row[self.indices == truth[row]]] = True
+        return found
+
+    def cpu(self) -> PredictionSets:
+        """The same sets on the host."""
+        return PredictionSets(
+            self.offsets.cpu().numpy(),
+            self.indices.cpu().numpy(),
+            n_classes=self.n_classes,
+            classes=self.classes,
+            alpha=self.alpha,
+            threshold=self.threshold,
+            probabilities=lambda: self.probabilities.cpu().numpy(),
+        )
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __repr__(self) -> str:
+        return f"Cuda{self.cpu()!r}"
+
+
+def calibration_of(
+    rule: _conformax.Score,
+    logits: Any,
+    labels: Any,
+    *,
+    alphas: list[str],
+    names: np.ndarray | None,
+    masked: str,
+) -> _conformax.Calibration:
+    """What calibrating on the device gives: byte for byte what the CPU gives for the same rows."""
+    import torch
+
+    rows = checked_rows(logits)
+    if names is not None:
+        if isinstance(labels, torch.Tensor):
+            labels = labels.cpu().numpy()
+        labels = torch.from_numpy(as_labels(labels, rows.shape[1], names).astype(np.int64))
+    elif not isinstance(labels, torch.Tensor):
+        labels = torch.from_numpy(as_labels(labels, rows.shape[1]).astype(np.int64))
+    found = score_labels(rule, rows, labels, masked)
+    return _conformax.Calibration.from_scores(
+        rule,
+        found.cpu().numpy(),
+        classes=rows.shape[1],
+        alphas=alphas,
+        names=None if names is None else [str(name) for name in names.tolist()],
+        masked=masked,
+        rows=row_fingerprints(rule, rows),
+    )
+
+
+def sets_of(model: Any, logits: Any, wanted: list[str]) -> list[CudaPredictionSets]:
+    """The sets of a calibrated classifier at each level."""
+    rule, calibration = model._calibration.score, model._calibration
+    rows = checked_rows(logits, calibration.classes)
+    found = []
+    for level in wanted:
+        threshold = calibration.level(level)[0]
+        offsets, packed = find_sets(rule, rows, threshold, model.masked, model.empty)
+        found.append(
+            CudaPredictionSets(
+                offsets, packed, logits=rows, rule=rule, threshold=threshold, alpha=float(level), classes=model._names
+            )
+        )
+    return found
+
+
+def probabilities_of(model: Any, logits: Any, wanted: list[str]) -> list[Any]:
+    """Rows × classes probabilities of a calibrated classifier at each level."""
+    return [
+        dense(sets.offsets, sets.indices, sets.probabilities, logits.shape) for sets in sets_of(model, logits, wanted)
+    ]
+
+
+def top_labels(logits: Any) -> Any:
+    """The label with the largest logit in each row, the first of equals."""
+    offsets, packed = find_sets(_conformax.Score("log_margin"), checked_rows(logits), 0.0)
+    return packed[offsets[:-1]]

@@ -1,0 +1,310 @@
+"""The activations and losses on a CUDA device: against the CPU's, against autograd's own numbers, and under every way in
+which PyTorch runs an operation. Without a device there is nothing to test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no GPU here", allow_module_level=True)
+
+import conformax  # noqa: E402
+from conformax import _conformax  # noqa: E402
+from conformax.torch import _kernels, _operations, adasplash, compat, entmax, entmax_loss  # noqa: E402
+
+GAMMAS = [1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 2.0, 3.0, 8.0]
+CLASSES = [1, 2, 3, 10, 31, 32, 33, 100, 128, 129, 256, 257, 999, 1000, 1024, 1025, 4096, 5000, 20_001]
+DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+# Half a unit in the last place of a mass, plus what the arithmetic adds.
+ERRORS = {torch.float32: 2e-7, torch.float64: 1e-14, torch.float16: 5e-4, torch.bfloat16: 4e-3}
+
+GPU = torch.device("cuda")
+
+
+def rows(n: int, classes: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
+    """Rows of every temper: ordinary, tied, masked, all equal, huge, tiny."""
+    generator = torch.Generator(device=GPU).manual_seed(seed)
+    z = torch.randn((n, classes), device=GPU, generator=generator, dtype=torch.float64) * 2
+    kind = torch.arange(n, device=GPU) % 8
+    z = torch.where((kind == 1)[:, None], (z * 2).round() / 2, z)
+    masked = (kind == 2)[:, None] & (torch.rand((n, classes), device=GPU, generator=generator) < 0.5)
+    masked[:, 0] = False
+    z = torch.where((kind == 3)[:, None], z[:, :1], z)
+    z = torch.where((kind == 4)[:, None], z * 1000, z)
+    z = torch.where((kind == 5)[:, None], z * 1e-4, z)
+    z = torch.where((kind == 6)[:, None], z / 4, z)
+    z = torch.where(masked, -torch.inf, z)
+    return z.to(dtype)
+
+
+def on_cpu(z: torch.Tensor, gamma: float) -> torch.Tensor:
+    """The core's probabilities, in float64."""
+    p = _conformax.entmax(z.double().cpu().numpy(), gamma)
+    return torch.from_numpy(p).reshape(z.shape).to(GPU)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_probabilities_are_the_cpus(dtype: torch.dtype, gamma: float) -> None:
+    for classes in CLASSES:
+        z = rows(64, classes, dtype, classes)
+        p, wanted = entmax(z, gamma), on_cpu(z, gamma)
+        assert p.dtype == dtype and p.shape == z.shape
+        error = (p.double() - wanted).abs().max().item()
+        # Softmax has no list to be exact on: a unit in the last place more. Above γ = 2 the edge is steep.
+        allowed = ERRORS[dtype] * {1.0: 2}.get(gamma, 1) if gamma <= 2 else max(ERRORS[dtype], 1e-12)
+        assert error <= allowed, (classes, error)
+        assert ((p.double().sum(dim=-1) - 1).abs() <= max(ERRORS[dtype] * 8, 1e-6)).all()
+
+
+@pytest.mark.parametrize("gamma", [1.5, 2.0])
+def test_supports_are_the_cpus_beyond_an_ulp_of_the_edge(gamma: float) -> None:
+    for classes in CLASSES:
+        z = rows(256, classes, torch.float32, classes)
+        p, wanted = entmax(z, gamma), on_cpu(z, gamma)
+        differ = (p > 0) != (wanted > 0)
+        # A slack of one ulp of 1 is a mass of that to the power δ.
+        edge = 2.0**-23 if gamma == 2.0 else 2.0**-46
+        assert not (differ & (torch.maximum(p.double(), wanted) > edge)).any(), classes
+
+
+def test_rows_in_many_shapes_and_strides() -> None:
+    z = rows(24, 50, torch.float32).reshape(2, 3, 4, 50)
+    wanted = entmax(z, 1.5)
+    for dim in range(4):
+        moved = z.movedim(-1, dim)
+        assert torch.equal(entmax(moved, 1.5, dim=dim), wanted.movedim(-1, dim))
+    wide = torch.randn(6, 200, device=GPU)
+    assert torch.equal(entmax(wide[:, 50:150], 1.3), entmax(wide[:, 50:150].contiguous(), 1.3))
+    assert torch.equal(entmax(wide[:, ::2], 2.0), entmax(wide[:, ::2].contiguous(), 2.0))
+    offset = torch.randn(6 * 1000 + 1, device=GPU)[1:].reshape(6, 1000)
+    assert torch.equal(entmax(offset, 1.5), entmax(offset.clone(), 1.5))
+    assert entmax(torch.empty(0, 5, device=GPU)).shape == (0, 5)
+    assert entmax(torch.empty(5, 0, device=GPU)).shape == (5, 0)
+    assert entmax(torch.tensor([3.0], device=GPU)).tolist() == [1.0]
+
+
+def test_rows_that_have_no_answer_are_nan() -> None:
+    for classes in (3, 100, 1000, 5000):
+        for gamma in GAMMAS:
+            z = torch.zeros(4, classes, device=GPU)
+            z[0, classes // 2] = torch.nan
+            z[1, 0] = torch.inf
+            z[2] = -torch.inf
+            p = entmax(z, gamma)
+            assert p[:3].isnan().all() and not p[3].isnan().any(), (classes, gamma)
+
+
+def test_a_gamma_for_each_row() -> None:
+    for classes in (7, 40, 300, 3000):
+        z = rows(len(GAMMAS), classes, torch.float32, 1)
+        gammas = torch.tensor(GAMMAS, device=GPU)[:, None]
+        wanted = torch.cat([entmax(z[i : i + 1], gamma) for i, gamma in enumerate(GAMMAS)])
+        assert (entmax(z, gammas) - wanted).abs().max() < 4e-7
+        learned = torch.tensor(1.3, device=GPU)
+        assert (entmax(z, learned) - entmax(z, 1.3)).abs().max() < 4e-7
+    outside = torch.tensor([0.5, 1.5, 17.0], device=GPU)[:, None]
+    p = entmax(torch.zeros(3, 4, device=GPU), outside)
+    assert p[0].isnan().all() and p[1].tolist() == [0.25] * 4 and p[2].isnan().all()
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.02, 1.3, 1.5, 2.0, 3.0])
+def test_gradients_agree_with_differences(gamma: float) -> None:
+    generator = torch.Generator(device=GPU).manual_seed(3)
+    for classes in (5, 40, 200):
+        z = torch.randn((3, classes), device=GPU, dtype=torch.float64, generator=generator).requires_grad_()
+        assert torch.autograd.gradcheck(lambda z: entmax(z, gamma), z, eps=1e-7, atol=1e-6)
+        if gamma > 1:
+            index = torch.full((3, 1), gamma, device=GPU, dtype=torch.float64).requires_grad_()
+            assert torch.autograd.gradcheck(entmax, (z, index), eps=1e-7, atol=1e-5)
+        labels = torch.tensor([0, 1, 2], device=GPU)
+        assert torch.autograd.gradcheck(lambda z: entmax_loss(z, labels, gamma), z, eps=1e-7, atol=1e-6)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_backward_products_are_the_cpus(gamma: float) -> None:
+    for classes in CLASSES:
+        z = rows(32, classes, torch.float64, classes).requires_grad_()
+        upstream = torch.randn_like(z)
+        entmax(z, gamma).backward(upstream)
+        p = on_cpu(z.detach(), gamma)
+        wanted = _conformax.entmax_backward(p.cpu().numpy(), upstream.cpu().numpy(), gamma)
+        wanted = torch.from_numpy(wanted).reshape(z.shape).to(GPU)
+        scale = wanted.abs().amax(dim=-1, keepdim=True).clamp(min=1)
+        assert ((z.grad - wanted).abs() / scale).max() < (1e-6 if gamma > 2 else 1e-9), classes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_gradients_in_the_narrower_types(dtype: torch.dtype) -> None:
+    for classes in (10, 100, 1000, 5000):
+        for gamma in (1.0, 1.3, 1.5, 2.0):
+            z = rows(64, classes, dtype, classes)
+            upstream = torch.randn(z.shape, device=GPU).to(dtype)
+            narrow, wide = z.clone().requires_grad_(), z.double().requires_grad_()
+            entmax(narrow, gamma).backward(upstream)
+            entmax(wide, gamma).backward(upstream.double())
+            assert narrow.grad.dtype == dtype
+            tolerance = 4e-6 if dtype == torch.float32 else 3e-2
+            assert (narrow.grad.double() - wide.grad).abs().max() < tolerance, (classes, gamma)
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_losses_are_the_cpus(gamma: float) -> None:
+    for classes in CLASSES:
+        for dtype in (torch.float64, torch.float32, torch.bfloat16):
+            z = rows(64, classes, dtype, classes + 1)
+            z = torch.where(z.isinf(), -50.0, z)
+            target = torch.arange(64, device=GPU) % classes
+            leaf = z.clone().requires_grad_()
+            losses = entmax_loss(leaf, target, gamma)
+            losses.float().sum().backward()
+            wanted, gradient = _conformax.entmax_loss(
+                z.double().cpu().numpy(), target.cpu().numpy().astype(np.uint32), gamma
+            )
+            wanted = torch.from_numpy(wanted).to(GPU)
+            gradient = torch.from_numpy(gradient).reshape(z.shape).to(GPU)
+            tolerance = {torch.float64: 1e-12, torch.float32: 2e-6, torch.bfloat16: 8e-3}[dtype]
+            error = ((losses.double() - wanted).abs() / wanted.clamp(min=1)).max().item()
+            assert error < tolerance, (classes, dtype, error)
+            assert (leaf.grad.double() - gradient).abs().max() < max(tolerance, 2e-7), (classes, dtype)
+
+
+def test_the_loss_of_softmax_is_the_cross_entropy() -> None:
+    z = torch.randn(50, 300, device=GPU, requires_grad=True)
+    target = torch.randint(300, (50,), device=GPU)
+    ours = entmax_loss(z, target, 1.0)
+    theirs = torch.nn.functional.cross_entropy(z, target, reduction="none")
+    assert (ours - theirs).abs().max() < 1e-5
+
+
+def test_losses_of_labels_that_are_no_class_are_nan() -> None:
+    z = torch.randn(3, 10, device=GPU, requires_grad=True)
+    losses = entmax_loss(z, torch.tensor([-1, 3, 10], device=GPU))
+    assert losses.isnan().tolist() == [True, False, True]
+    ignoring = conformax.torch.Entmax15Loss(ignore_index=-1)
+    assert torch.isfinite(ignoring(z, torch.tensor([-1, 3, 4], device=GPU)))
+
+
+def test_golden_values(golden: dict) -> None:
+    """The oracle's probabilities at a threshold q are the activation at the temperature δ/q."""
+    checked = 0
+    for case in golden["scores"]:
+        z = torch.tensor([float(z) for z in case["logits"]], device=GPU).double()
+        gamma = float(case["gamma"])
+        for at in case["at"]:
+            q = float(at["q"])
+            if "probabilities" in at and gamma > 1 and 0 < q < float("inf"):
+                wanted = torch.tensor([float(p) for p in at["probabilities"]], device=GPU, dtype=torch.float64)
+                found = entmax(z * (1 / (gamma - 1) / q), gamma)
+                assert (found - wanted).abs().max() < 1e-9, case["row"]
+                checked += 1
+    assert checked > 100
+
+
+def test_torch_traces_the_operations() -> None:
+    z = torch.randn(6, 40, device=GPU, requires_grad=True)
+    gammas = torch.full((6,), 1.4, dtype=torch.float64, device=GPU, requires_grad=True)
+    labels = torch.randint(40, (6,), device=GPU)
+    torch.library.opcheck(torch.ops.conformax.entmax.default, (z, 1.5, None))
+    torch.library.opcheck(torch.ops.conformax.entmax.default, (z, 0.0, gammas))
+    torch.library.opcheck(torch.ops.conformax.entmax_loss.default, (z, labels, 1.5, None))
+    p = entmax(z.detach(), 1.5)
+    torch.library.opcheck(torch.ops.conformax.entmax_backward.default, (p, torch.ones_like(p), 1.5, None, True))
+
+
+def test_compiles_whole() -> None:
+    z = torch.randn(32, 1000, device=GPU, requires_grad=True)
+    target = torch.randint(1000, (32,), device=GPU)
+
+    def step(z: torch.Tensor) -> torch.Tensor:
+        return (entmax(z * 2, 1.5) ** 2).sum() + entmax_loss(z, target, 1.3).mean()
+
+    eager = step(z)
+    (wanted,) = torch.autograd.grad(eager, z)
+    compiled = torch.compile(step, fullgraph=True)(z)
+    (found,) = torch.autograd.grad(compiled, z)
+    assert torch.allclose(eager, compiled, atol=1e-5) and torch.allclose(wanted, found, atol=1e-6)
+
+
+def test_autocast_answers_in_single() -> None:
+    z = torch.randn(4, 100, device=GPU, dtype=torch.bfloat16)
+    with torch.autocast("cuda", dtype=torch.bfloat16):
+        assert entmax(z).dtype == torch.float32
+        assert entmax_loss(z, torch.zeros(4, dtype=torch.int64, device=GPU)).dtype == torch.float32
+
+
+def test_graphs_capture_it() -> None:
+    z = torch.randn(64, 1000, device=GPU)
+    entmax(z, 1.5)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        p = entmax(z, 1.5)
+        # Compiled and loaded inside the capture.
+        q = entmax(z[:, :77].contiguous(), 1.9)
+    z.copy_(torch.randn_like(z))
+    graph.replay()
+    assert torch.equal(p, entmax(z, 1.5)) and torch.equal(q, entmax(z[:, :77].contiguous(), 1.9))
+
+
+def test_runs_on_the_current_stream() -> None:
+    stream = torch.cuda.Stream()
+    z = torch.zeros(512, 1000, device=GPU)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)
+        z += torch.randn_like(z)
+        p = entmax(z, 1.5)
+    stream.synchronize()
+    assert torch.equal(p, entmax(z, 1.5))
+
+
+def test_more_than_two_to_the_31_elements() -> None:
+    if torch.cuda.get_device_properties(0).total_memory < 40e9:
+        pytest.skip("needs 20 GB of the device")
+    classes = 1024
+    z = torch.zeros(2**31 // classes + 3, classes, device=GPU, dtype=torch.bfloat16)
+    z[-1, -1] = 9.0
+    p = entmax(z, 1.5)
+    assert p[-1, -1] == 1.0 and p[-1, 0] == 0.0 and (p[-2] == p[0]).all()
+    flat = z.reshape(-1)[: 3 * 715_828_000].reshape(3, -1)
+    assert (entmax(flat, 2.0).float().sum(dim=-1) > 0).all()
+
+
+def test_peers_names_run_on_the_kernels() -> None:
+    z = torch.randn(8, 64, device=GPU)
+    assert torch.equal(compat.entmax15(z), entmax(z, 1.5))
+    assert torch.equal(compat.sparsemax(z), entmax(z, 2.0))
+    assert torch.equal(adasplash.triton_entmax(z, alpha=1.5), entmax(z, 1.5))
+    assert torch.equal(adasplash.triton_sparsemax(z), entmax(z, 2.0))
+
+
+def test_refuses_what_is_out_of_range() -> None:
+    z = torch.randn(2, 3, device=GPU)
+    for gamma in (0.5, 17.0, float("nan")):
+        with pytest.raises(ValueError, match="gamma"):
+            entmax(z, gamma)
+
+
+def test_falls_back_to_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    z = torch.randn(8, 64, device=GPU)
+    kernels = entmax(z, 1.5)
+    monkeypatch.setattr(_kernels, "_found", [])
+    monkeypatch.setattr(_kernels, "problem", lambda: "there is no CUDA driver (libcuda) on this machine")
+    with pytest.warns(conformax.ConformaxWarning, match="libcuda"):
+        slow = entmax(z, 1.5)
+    assert (slow - kernels).abs().max() < 1e-6
+    assert torch.equal(slow, _operations.forward(z, torch.tensor(1.5, device=GPU)))
+
+
+def test_a_million_random_rows() -> None:
+    for dtype in (torch.float32, torch.bfloat16):
+        for gamma in GAMMAS:
+            for classes in (10, 100):
+                z = rows(1_000_000 // (classes // 10), classes, dtype, 7)
+                p = entmax(z, gamma)
+                wide = entmax(z.double(), gamma)
+                error = (p.double() - wide).abs().max().item()
+                assert error <= ERRORS[dtype] * (2 if gamma == 1 else 1), (dtype, gamma, classes, error)

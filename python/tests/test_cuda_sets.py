@@ -1,0 +1,196 @@
+"""Scores, calibration, sets and probabilities on a CUDA device: byte for byte the CPU's. Without a device there is nothing
+to test."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("no GPU here", allow_module_level=True)
+
+import conformax  # noqa: E402
+from conformax import SplitConformalClassifier, _conformax, _cuda  # noqa: E402
+from conformax.torch._rows import rows_of  # noqa: E402
+from test_cuda import DTYPES, GAMMAS, GPU  # noqa: E402
+from test_cuda import rows as made_rows  # noqa: E402
+
+CLASSES = [1, 2, 3, 10, 15, 16, 17, 33, 100, 512, 513, 1000, 1024, 1025, 3000]
+
+
+def rule_of(gamma: float) -> _conformax.Score:
+    return _conformax.Score("entmax", gamma=gamma)
+
+
+def bits(values) -> np.ndarray:
+    values = values.cpu().numpy() if isinstance(values, torch.Tensor) else values
+    return np.ascontiguousarray(values, dtype=np.float64).reshape(-1).view(np.uint64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_scores_have_the_cpus_bits(dtype: torch.dtype, gamma: float) -> None:
+    for classes in CLASSES:
+        z = made_rows(200, classes, dtype, classes)
+        labels = torch.randint(classes, (200,), device=GPU, generator=torch.Generator(device=GPU).manual_seed(1))
+        found = _cuda.score_labels(rule_of(gamma), z, labels)
+        wanted = _conformax.score_labels(
+            rule_of(gamma), rows_of(z.cpu()), labels.cpu().numpy().astype(np.uint32)
+        )
+        assert np.array_equal(bits(found), bits(wanted)), classes
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_scores_of_all_labels_have_the_cpus_bits(gamma: float) -> None:
+    for classes in (1, 10, 100, 513, 1025):
+        z = made_rows(16, classes, torch.float32, classes)
+        found = _cuda.score_all(rule_of(gamma), z)
+        assert np.array_equal(bits(found), bits(_conformax.score_all(rule_of(gamma), rows_of(z.cpu())))), classes
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_sets_and_probabilities_are_the_cpus(dtype: torch.dtype, gamma: float) -> None:
+    for classes in CLASSES:
+        z = made_rows(160, classes, dtype, classes)
+        # Thresholds that are scores: labels sit exactly on the boundary.
+        scores = np.sort(_conformax.score_labels(
+            rule_of(gamma), rows_of(z.cpu()), (np.arange(160) % classes).astype(np.uint32)
+        ))  # fmt: skip
+        finite = scores[np.isfinite(scores)]
+        for threshold in [0.0, 0.5, 3.0, finite[len(finite) // 4], finite[len(finite) // 2], float("inf"), -1.0]:
+            offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
+            [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
+            assert np.array_equal(offsets.cpu().numpy(), cpu_offsets), (classes, threshold)
+            assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32)), (classes, threshold)
+            p = _cuda.probabilities(rule_of(gamma), z, threshold, offsets, packed)
+            _, _, cpu_p = _conformax.predict_probabilities(rule_of(gamma), threshold, rows_of(z.cpu()))
+            assert np.array_equal(bits(p), bits(cpu_p)), (classes, threshold)
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.3, 1.5, 2.0])
+def test_wide_rows_have_the_cpus_bits(gamma: float) -> None:
+    z = made_rows(24, 128_256, torch.float32, 5)
+    # Of rows so tight that all are within reach every label is scored, on either machine: that takes minutes.
+    z = z[torch.arange(24, device=GPU) % 8 != 5]
+    labels = torch.arange(len(z), device=GPU) * 5000
+    found = _cuda.score_labels(rule_of(gamma), z, labels)
+    host = rows_of(z.cpu())
+    assert np.array_equal(bits(found), bits(_conformax.score_labels(
+        rule_of(gamma), host, labels.cpu().numpy().astype(np.uint32)
+    )))  # fmt: skip
+    for threshold in (0.5, 2.0):
+        offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
+        [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], host)
+        assert np.array_equal(offsets.cpu().numpy(), cpu_offsets)
+        assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_million_rows_are_scored_as_on_the_cpu(dtype: torch.dtype) -> None:
+    for gamma in GAMMAS:
+        z = made_rows(125_000, 20, dtype, 3)
+        labels = torch.arange(125_000, device=GPU) % 20
+        found = _cuda.score_labels(rule_of(gamma), z, labels)
+        host = rows_of(z.cpu())
+        wanted = _conformax.score_labels(rule_of(gamma), host, labels.cpu().numpy().astype(np.uint32))
+        assert np.array_equal(bits(found), bits(wanted)), gamma
+        threshold = float(np.quantile(wanted[np.isfinite(wanted)], 0.3))
+        offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
+        [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], host)
+        assert np.array_equal(offsets.cpu().numpy(), cpu_offsets), gamma
+        assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32)), gamma
+
+
+def test_large_sets_take_the_other_path() -> None:
+    z = torch.randn(50, 1000, device=GPU)
+    for gamma, threshold in ((1.0, 3.0), (1.5, 30.0), (2.0, 400.0), (1.3, 10.0), (3.0, 1e6)):
+        offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
+        [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
+        assert np.array_equal(offsets.cpu().numpy(), cpu_offsets), gamma
+        assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32)), gamma
+        assert int(offsets.diff().max()) > 64
+
+
+def data(n: int = 3000, classes: int = 50) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator(device=GPU).manual_seed(11)
+    labels = torch.randint(classes, (n,), device=GPU, generator=generator)
+    z = torch.randn((n, classes), device=GPU, generator=generator) * 2
+    z[torch.arange(n, device=GPU), labels] += 4
+    return z, labels
+
+
+@pytest.mark.parametrize("score", ["entmax", "log_margin", "sparsemax"])
+def test_calibration_files_are_byte_equal(score: str, tmp_path) -> None:
+    z, labels = data()
+    names = [f"class {k}" for k in range(50)]
+    gpu, cpu = SplitConformalClassifier(score, alpha=[0.1, 0.05]), SplitConformalClassifier(score, alpha=[0.1, 0.05])
+    gpu.calibrate(z[:1000], labels[:1000])
+    cpu.calibrate(z[:1000].cpu(), labels[:1000].cpu())
+    gpu.save(tmp_path / "gpu.json")
+    cpu.save(tmp_path / "cpu.json")
+    assert (tmp_path / "gpu.json").read_bytes() == (tmp_path / "cpu.json").read_bytes()
+    for on_gpu, on_cpu in zip(gpu.predict_set(z[1000:]), cpu.predict_set(z[1000:].cpu())):
+        assert on_gpu.indices.is_cuda and on_gpu.cpu() == on_cpu
+        assert np.array_equal(on_gpu.mask.cpu().numpy(), on_cpu.mask)
+        assert np.array_equal(bits(on_gpu.probabilities), bits(on_cpu.probabilities))
+        assert np.array_equal(on_gpu.covers(labels[1000:]).cpu().numpy(), on_cpu.covers(labels[1000:].cpu()))
+    for on_gpu, on_cpu in zip(gpu.predict_proba(z[1000:]), cpu.predict_proba(z[1000:].cpu())):
+        assert on_gpu.is_cuda and np.array_equal(bits(on_gpu), bits(on_cpu))
+    assert np.array_equal(bits(gpu.predict_p(z[1000:1100])), bits(cpu.predict_p(z[1000:1100].cpu())))
+    for on_gpu, on_cpu in zip(gpu.evaluate(z[1000:], labels[1000:]), cpu.evaluate(z[1000:].cpu(), labels[1000:].cpu())):
+        assert on_gpu.coverage == on_cpu.coverage and on_gpu.average_size == on_cpu.average_size
+    named = SplitConformalClassifier(score).calibrate(z[:500], [names[k] for k in labels[:500].tolist()], classes=names)
+    assert named.n_calibration_ == 500
+
+
+def test_other_scores_answer_as_on_the_cpu() -> None:
+    z, labels = data()
+    model = SplitConformalClassifier("raps").calibrate(z[:1000], labels[:1000])
+    assert model.predict_set(z[1000:]) == model.predict_set(z[1000:].cpu())
+
+
+def test_errors_are_the_cpus() -> None:
+    z, labels = data(100, 10)
+    for place, value, text in ((40, torch.nan, "row 40"), (7, torch.inf, "row 7")):
+        bad = z.clone()
+        bad[place, 3] = value
+        bad[place + 20, 3] = value
+        with pytest.raises(ValueError, match=text) as gpu:
+            SplitConformalClassifier().calibrate(bad, labels)
+        with pytest.raises(ValueError) as cpu:
+            SplitConformalClassifier().calibrate(bad.cpu(), labels.cpu())
+        assert str(gpu.value) == str(cpu.value)
+        model = SplitConformalClassifier().calibrate(z, labels)
+        with pytest.raises(ValueError, match=text):
+            model.predict_set(bad)
+    wrong = labels.clone()
+    wrong[9] = 10
+    with pytest.raises(ValueError, match="label at row 9 is 10"):
+        SplitConformalClassifier().calibrate(z, wrong)
+    masked = z.clone()
+    masked[5, labels[5]] = -torch.inf
+    with pytest.raises(ValueError) as gpu:
+        SplitConformalClassifier(masked="never").calibrate(masked, labels)
+    with pytest.raises(ValueError) as cpu:
+        SplitConformalClassifier(masked="never").calibrate(masked.cpu(), labels.cpu())
+    assert str(gpu.value) == str(cpu.value)
+    model = SplitConformalClassifier().calibrate(z, labels)
+    with pytest.raises(ValueError, match="wanted 10 classes, got 9"):
+        model.predict_set(z[:, :9])
+
+
+def test_golden_scores(golden: dict) -> None:
+    for case in golden["scores"]:
+        z = torch.tensor([[float(z) for z in case["logits"]]], device=GPU)
+        found = _cuda.score_all(rule_of(case["gamma"]), z)[0].cpu().numpy()
+        np.testing.assert_allclose(found, [float(s) for s in case["scores"]], rtol=1e-12, atol=0)
+        for at in case["at"]:
+            _, packed = _cuda.find_sets(rule_of(case["gamma"]), z, float(at["q"]))
+            assert sorted(packed.tolist()) == at["set"], case["row"]
+    for case in golden["boundary"]:
+        z = torch.tensor([[float(z) for z in case["logits"]]], device=GPU)
+        _, packed = _cuda.find_sets(rule_of(case["gamma"]), z, float(case["q"]))
+        assert sorted(packed.tolist()) == sorted(case["set"]), case
+    assert conformax.__version__
