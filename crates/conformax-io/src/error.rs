@@ -175,11 +175,8 @@ pub enum Problem {
     #[error("sets are written as .parquet, .arrow, .jsonl or .csv, not as {0}")]
     SetsFormat(crate::Format),
     /// A kept column named like one of the output's own.
-    #[error("the column `{0}` cannot be kept: the sets have a column of that name")]
-    ColumnTaken(String),
-    /// A column to be written beside logits and labels that has one of their names.
     #[error("the column `{0}` cannot be kept: the output has a column of that name")]
-    DataColumnTaken(String),
+    ColumnTaken(String),
     /// A class whose name cannot head a column.
     #[error("the class `{0}` cannot be a column: its name is taken, or begins or ends with a space")]
     NotAColumn(String),

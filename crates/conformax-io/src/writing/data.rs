@@ -61,7 +61,7 @@ impl DataColumns {
     /// Refuses a kept column that has a name of the format's own.
     fn check_names(&self, own: &[&str]) -> std::result::Result<(), Problem> {
         match self.keep.iter().find(|(name, _)| own.contains(&name.as_str())) {
-            Some((name, _)) => Err(Problem::DataColumnTaken(name.clone())),
+            Some((name, _)) => Err(Problem::ColumnTaken(name.clone())),
             None => Ok(()),
         }
     }
