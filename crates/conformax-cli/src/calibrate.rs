@@ -1,5 +1,7 @@
 //! `conformax calibrate`: held-out rows in, a calibration file out.
 
+use std::path::Path;
+
 use clap::Args;
 use conformax::{Calibrator, Masked, Remember, ScoreSpec, SearchStep, ThresholdSearch};
 use conformax_io::{Block, KeptLevel, LabelUse, Model, Output, Part, PartOf, Source};
@@ -97,8 +99,16 @@ pub(crate) fn finish(
     let path = output.path().to_owned();
     warn_of_model(model, console)?;
     model::write(model, output)?;
-    console.note(format_args!("wrote {}", path.display()))?;
-    print(model, as_json, console)
+    if is_standard_output(&path) {
+        return Ok(());
+    }
+    print(model, as_json, console)?;
+    console.note(format_args!("wrote {}", path.display()))
+}
+
+/// Whether a file that is written there leaves no room for a table.
+pub(crate) fn is_standard_output(path: &Path) -> bool {
+    path.as_os_str() == "-" || path == Path::new("/dev/stdout")
 }
 
 /// What a person should know of a model before using it.

@@ -3,7 +3,7 @@
 mod sets;
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use clap::{Args, ValueEnum};
@@ -12,7 +12,7 @@ use conformax_io::{Format, LabelUse, SetColumns, SetsWriter, Source, SourceOptio
 use self::sets::Columns;
 use crate::args::{DataArgs, OptionalLevelArgs, overwrite};
 use crate::blocks::for_each_block;
-use crate::calibrate::warn_of_few_rows;
+use crate::calibrate::{is_standard_output, warn_of_few_rows};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -78,6 +78,13 @@ impl From<PipeFormat> for Format {
 /// P-values take sixteen bytes for each logit of two or four, so blocks are smaller where they are wanted.
 const BLOCK_BYTES_WITH_P_VALUES: usize = 1 << 20;
 
+impl PredictArgs {
+    /// The file to write; `-` is standard output, as nothing is.
+    fn file(&self) -> Option<&Path> {
+        self.output.as_deref().filter(|path| !is_standard_output(path))
+    }
+}
+
 pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let model = Loaded::read(&args.model)?;
     let levels = model.levels(&args.levels.alphas())?;
@@ -95,7 +102,7 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
         Ok(())
     })?;
     writer.finish()?;
-    match (&args.output, pipe) {
+    match (args.file(), pipe) {
         (Some(path), _) => {
             console.note(format_args!("wrote sets of {} to {}", rows(written), path.display()))
         }
@@ -122,7 +129,7 @@ fn open_output(
         p_values: args.p_values || args.all_p_values,
         alpha: levels > 1,
     };
-    match &args.output {
+    match args.file() {
         Some(path) => Ok((SetsWriter::create(path, overwrite(args.force), &columns)?, None)),
         None => {
             let (sender, receiver) = channel();

@@ -12,7 +12,7 @@ use conformax_io::{Block, LabelUse, Model, Output, Source, TuningRecord, Values}
 
 use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence};
 use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
-use crate::calibrate::{LooksLikeProbabilities, calibrator, warn_of_model};
+use crate::calibrate::{LooksLikeProbabilities, calibrator, is_standard_output, warn_of_model};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model;
@@ -93,8 +93,11 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     }
     warn_of_model(&model, console)?;
     model::write(&model, output)?;
-    console.note(format_args!("wrote {}", args.output.output.display()))?;
-    shown::print(&model, args.json, console)
+    if is_standard_output(&args.output.output) {
+        return Ok(());
+    }
+    shown::print(&model, args.json, console)?;
+    console.note(format_args!("wrote {}", args.output.output.display()))
 }
 
 /// Judges every candidate on the tuning rows alone; the source comes back at its first row.

@@ -1,7 +1,7 @@
 //! `calibrate`: what it prints, and that it is what the library computes.
 
-use conformax::{Alpha, Masked, Parameters, ScoreSpec, calibrate};
-use conformax_io::Model;
+use conformax::{Alpha, Level, Masked, Parameters, ScoreSpec, calibrate};
+use conformax_io::{Input, KeptLevel, Model};
 
 use crate::folder::{Folder, Rows};
 
@@ -24,7 +24,8 @@ fn thresholds_are_the_librarys_for_every_score() {
         let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
         let alpha = Alpha::new(0.2).unwrap();
         let library = calibrate(spec, rows.as_logits(), &rows.labels, alpha).unwrap();
-        assert_eq!(model.levels, [library.level()], "{name}");
+        let kept = KeptLevel { level: Level::new(200, alpha), threshold: library.thresholds().as_slice()[0] };
+        assert_eq!(model.levels, [kept], "{name}");
         assert_eq!((model.score, model.masked, model.n), (spec, Masked::Allowed, 200));
     }
 }
@@ -106,4 +107,95 @@ fn a_threshold_of_zero_is_explained() {
         "{\"row\":1,\"labels\":[\"a\",\"b\"],\"size\":2,\"probabilities\":[0.5,0.5]}\n"
     );
     assert_eq!(ran.out, wanted);
+}
+
+/// Thresholds without scores are those of the scores, in constant memory or from a pipe.
+#[test]
+fn thresholds_alone_are_the_same_thresholds() {
+    let folder = Folder::with_data();
+    folder.run("calibrate cal.npz --alpha 0.1,0.05,0.001 -o full.json").ok();
+    folder.run("calibrate cal.npz --alpha 0.1,0.05,0.001 --thresholds-only -o bare.json").ok();
+    let (full, bare) =
+        (Model::read(&folder.file("full.json")).unwrap(), Model::read(&folder.file("bare.json")).unwrap());
+    assert_eq!((&bare.levels, bare.scores.is_none()), (&full.levels, true));
+    assert_eq!(bare.calibrating_rows, full.calibrating_rows);
+}
+
+/// Seven shards in any order give the very file, and the very evaluation, that all rows give at once.
+#[test]
+fn parts_put_together_are_the_whole() {
+    let folder = Folder::with_data();
+    folder.run("calibrate cal.npz --alpha 0.1,0.05 -o whole.json").ok();
+    let names: Vec<String> = (0..7).map(|shard| format!("s{shard}.npz")).collect();
+    let shards = |data: &str| {
+        folder
+            .run(&format!(
+                "split {data} --fractions 0.1,0.2,0.1,0.15,0.05,0.3,0.1 -o {} --force",
+                names.join(" ")
+            ))
+            .ok();
+    };
+    shards("cal.npz");
+    for shard in 0..7 {
+        folder.run(&format!("calibrate s{shard}.npz --alpha 0.1,0.05 --partial -o part{shard}")).ok();
+    }
+    for (order, name) in [("3 0 6 1 2 5 4", "a.json"), ("6 5 4 3 2 1 0", "b.json")] {
+        let parts: Vec<String> = order.split(' ').map(|shard| format!("part{shard}")).collect();
+        folder.run(&format!("merge {} -o {name}", parts.join(" "))).ok();
+        assert_eq!(folder.text(name), folder.text("whole.json"), "{order}");
+    }
+    shards("test.npz");
+    for shard in 0..7 {
+        folder.run(&format!("evaluate whole.json s{shard}.npz --partial -o seen{shard}")).ok();
+    }
+    let whole = folder.run("evaluate whole.json test.npz --json").ok().json();
+    let parts = folder.run("merge seen4 seen0 seen6 seen1 seen2 seen5 seen3 --json").ok().json();
+    assert_eq!(parts["levels"], whole["levels"]);
+    folder.run("merge seen4 seen0 seen6 seen1 seen2 seen5 seen3 --expect-coverage").ok();
+    for (words, wanted) in [
+        ("merge part0 seen1 -o x.json", "some parts are of a calibration and some of an evaluation"),
+        ("merge part0 part1", "name the calibration file to write with -o"),
+        ("merge seen0 seen1 -o x.json", "leave out -o"),
+        ("merge cal.npz -o x.json", "not a usable part"),
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+    }
+    folder.run("calibrate s0.npz --gamma 2 --alpha 0.1,0.05 --partial -o other").ok();
+    let message = folder.run("merge part0 other -o x.json").error();
+    assert!(message.contains("other: ") && message.contains("their scores differ"), "{message}");
+}
+
+/// What the numbers were is kept, and held against what they are said to be later.
+#[test]
+fn probabilities_are_pointed_out_and_remembered() {
+    let folder = Folder::empty();
+    let mut text = String::from("a,b,label\n");
+    (1..60).for_each(|row| {
+        text += &format!("{},{},{}\n", row as f64 / 64.0, 1.0 - row as f64 / 64.0, ["a", "b"][row % 2])
+    });
+    folder.write("p.csv", text);
+    let ran = folder.run("calibrate p.csv -o taken.json").ok();
+    assert!(ran.err.contains("--input probabilities"), "{}", ran.err);
+    let ran = folder.run("calibrate p.csv --input probabilities -o model.json").ok();
+    assert!(!ran.err.contains("--input"), "{}", ran.err);
+    assert_eq!(Model::read(&folder.file("model.json")).unwrap().input, Input::Probabilities);
+    let plain = folder.run("predict model.json p.csv").ok().out;
+    assert_eq!(folder.run("predict model.json p.csv --input probabilities").ok().out, plain);
+    let message = folder.run("predict model.json p.csv --input logits").error();
+    assert!(message.contains("was calibrated on probabilities"), "{message}");
+}
+
+/// Where true labels are impossible the threshold is infinite: full sets, coverage of 1, and a word about why.
+#[test]
+fn impossible_true_labels_are_counted() {
+    let folder = Folder::empty();
+    let mut text = String::from("a,b,label\n");
+    (0..40).for_each(|row| {
+        text += &format!("1.5,{},{}\n", if row < 9 { "-inf" } else { "1" }, if row < 9 { "b" } else { "a" })
+    });
+    folder.write("cal.csv", text);
+    let ran = folder.run("calibrate cal.csv --alpha 0.1 -o model.json").ok();
+    assert!(ran.err.contains("9 of 40 true labels"), "{}", ran.err);
+    assert!(ran.out.contains("1.000 to 1.000"), "{}", ran.out);
 }

@@ -1,6 +1,7 @@
 //! `evaluate`: figures, keys, the gate, and the refusal of rows the model has seen.
 
-use conformax::{Alpha, EntmaxScore, Strata, calibrate, evaluate};
+use conformax::{Alpha, EntmaxScore, Level, Strata, Tuning, calibrate, evaluate};
+use conformax_io::{Model, Overwrite};
 
 use crate::folder::{Folder, Rows};
 
@@ -16,14 +17,15 @@ fn figures_are_the_librarys() {
     let folder = Folder::with_model();
     let (cal, test) = (Rows::new(200, 1), Rows::new(300, 2));
     let json = folder.run("evaluate model.json test.npz --alpha 0.1,0.25 --json").ok().json();
-    assert_eq!(json.as_array().unwrap().len(), 2);
-    for (found, alpha) in json.as_array().unwrap().iter().zip([0.1, 0.25]) {
+    let levels = json["levels"].as_array().unwrap();
+    assert_eq!(levels.len(), 2);
+    for (found, alpha) in levels.iter().zip([0.1, 0.25]) {
         let alpha = Alpha::new(alpha).unwrap();
         let model = calibrate(EntmaxScore::default(), cal.as_logits(), &cal.labels, alpha).unwrap();
         let sets = model.predict(test.as_logits()).unwrap();
         let wanted = evaluate(&sets, &test.labels, alpha, &Strata::default()).unwrap();
-        let law = model.level().law().interval_of_rows(0.95, 300);
-        assert_eq!(found["threshold"], model.level().threshold);
+        let law = Level::new(200, alpha).law().interval_of_rows(0.95, 300);
+        assert_eq!(found["threshold"], model.thresholds().as_slice()[0]);
         assert_eq!(found["coverage"], wanted.coverage);
         assert_eq!(found["average_size"], wanted.average_size);
         assert_eq!(found["sscv"], wanted.sscv);
@@ -36,19 +38,74 @@ fn figures_are_the_librarys() {
 #[test]
 fn rows_the_model_has_seen_are_refused() {
     let folder = Folder::with_model();
-    let mut mixed = Rows::new(300, 2);
+    let mixed = Rows::new(300, 2);
     let cal = Rows::new(200, 1);
-    mixed.logits.extend(&cal.logits[..crate::folder::CLASSES * 3]);
-    mixed.labels.extend(&cal.labels[..3]);
-    folder.write("mixed.npz", mixed.npz());
+    let with = |rows: usize| {
+        let mut mixed = Rows { logits: mixed.logits.clone(), labels: mixed.labels.clone() };
+        mixed.logits.extend(&cal.logits[..crate::folder::CLASSES * rows]);
+        mixed.labels.extend(&cal.labels[..rows]);
+        mixed.npz()
+    };
+    folder.write("mixed.npz", with(30));
     let message = folder.run("evaluate model.json mixed.npz").error();
-    assert!(
-        message.contains("mixed.npz: 3 of 303 rows calibrated or tuned this model, row 300 first"),
-        "{message}"
-    );
-    assert!(message.contains("--allow-seen"), "{message}");
+    let wanted = "mixed.npz: 30 of 330 rows also calibrated or tuned this model, row 300 first";
+    assert!(message.contains(wanted) && message.contains("--allow-seen"), "{message}");
     let ran = folder.run("evaluate model.json mixed.npz --allow-seen").ok();
-    assert!(ran.err.contains("warning: mixed.npz: 3 of 303 rows"), "{}", ran.err);
+    assert!(
+        ran.err.contains("warning: mixed.npz: 30 of 330 rows") && !ran.out.contains("the law says"),
+        "{}",
+        ran.err
+    );
+    let message = folder.run("evaluate model.json mixed.npz --allow-seen --expect-coverage").error();
+    assert!(message.contains("no law to be held to"), "{message}");
+    // So few may be chance: a warning, and the law still holds.
+    folder.write("few.npz", with(3));
+    let ran = folder.run("evaluate model.json few.npz --expect-coverage").ok();
+    assert!(
+        ran.err.contains("warning: few.npz: 3 of 303 rows") && ran.err.contains("may be chance"),
+        "{}",
+        ran.err
+    );
+    assert!(ran.out.contains("the law says"), "{}", ran.out);
+}
+
+/// Trees, quantised models and empty texts give equal rows, which say nothing of one another.
+#[test]
+fn equal_rows_are_not_taken_for_the_same_row() {
+    let folder = Folder::empty();
+    let rows = |from: usize, count: usize| {
+        let mut text = String::from("a,b,c,label\n");
+        for row in from..from + count {
+            let votes = [row % 7, row * 5 % 11, row * 3 % 4];
+            text += &format!("{},{},{},{}\n", votes[0], votes[1], votes[2], ["a", "b", "c"][row % 3]);
+        }
+        text
+    };
+    folder.write("cal.csv", rows(0, 700));
+    folder.write("test.csv", rows(311, 900));
+    folder.run("calibrate cal.csv -o model.json").ok();
+    let ran = folder.run("evaluate model.json test.csv").ok();
+    assert!(!ran.err.contains("calibrated"), "{}", ran.err);
+}
+
+/// The work is done and the exit code decided before anything is printed.
+#[test]
+fn a_closed_pipe_changes_neither_the_file_nor_the_exit_code() {
+    let folder = Folder::with_data();
+    let closed = |words: &str| {
+        let command = env!("CARGO_BIN_EXE_conformax");
+        // The reader is gone before the first word is written.
+        let script = format!("exec 3> >(:); sleep 0; wait $!; {command} {words} >&3; echo $?");
+        let output =
+            std::process::Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output();
+        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(closed("calibrate cal.npz -o model.json"), "0");
+    folder.run("inspect model.json").ok();
+    let mut shifted = Rows::new(300, 2);
+    shifted.labels.iter_mut().step_by(3).for_each(|label| *label = (*label + 1) % 6);
+    folder.write("shifted.npz", shifted.npz());
+    assert_eq!(closed("evaluate model.json shifted.npz --expect-coverage"), "1");
 }
 
 #[test]
@@ -119,14 +176,14 @@ fn a_threshold_of_zero_or_without_end_is_not_warned_about() {
     assert!(!ran.err.contains("is above"), "{}", ran.err);
     assert!(ran.out.contains("∞"), "{}", ran.out);
     let json = folder.run("evaluate model.json test.csv --alpha 0.001 --json").ok().json();
-    assert_eq!(json["threshold"], "inf");
+    assert_eq!(json["levels"][0]["threshold"], "inf");
 }
 
 #[test]
 fn levels_are_asked_of_the_scores() {
     let folder = Folder::with_model();
     let json = folder.run("evaluate model.json test.npz --confidence 0.5 --json").ok().json();
-    assert_eq!(json["alpha"], 0.5);
+    assert_eq!(json["levels"][0]["alpha"], 0.5);
 }
 
 #[test]
@@ -135,6 +192,7 @@ fn sets_that_would_be_empty_are_filled_on_request() {
     folder.run("calibrate cal.npz --score lac --alpha 0.6 -o model.json").ok();
     let plain = folder.run("evaluate model.json test.npz --json").ok().json();
     let filled = folder.run("evaluate model.json test.npz --non-empty --json").ok().json();
+    let (plain, filled) = (&plain["levels"][0], &filled["levels"][0]);
     assert!(plain["empty_ratio"].as_f64().unwrap() > 0.0);
     assert_eq!(filled["empty_ratio"], 0.0);
     assert!(filled["coverage"].as_f64() > plain["coverage"].as_f64());
@@ -145,11 +203,12 @@ fn sets_that_would_be_empty_are_filled_on_request() {
 fn no_law_is_claimed_where_none_holds() {
     let folder = Folder::with_data();
     folder.run("tune cal.npz -o model.json").ok();
-    let text = folder.text("model.json");
-    assert!(text.contains("\"method\": \"valid\""));
-    folder.write("paper.json", text.replace("\"method\": \"valid\"", "\"method\": \"paper\""));
+    let mut model = Model::read(&folder.file("model.json")).unwrap();
+    let record = model.tuning.as_mut().unwrap();
+    assert_eq!(std::mem::replace(&mut record.tuning, Tuning::Paper), Tuning::Valid);
+    model.write(&folder.file("paper.json"), Overwrite::Refuse).unwrap();
     let json = folder.run("evaluate paper.json test.npz --json").ok().json();
-    assert_eq!(json["coverage_interval"], serde_json::Value::Null);
+    assert_eq!(json["levels"][0]["coverage_interval"], serde_json::Value::Null);
     let json = folder.run("inspect paper.json --json").ok().json();
     assert_eq!(json["levels"][0]["coverage_interval"], serde_json::Value::Null);
     let message = folder.run("evaluate paper.json test.npz --expect-coverage").error();

@@ -5,18 +5,18 @@ use std::fs::File;
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, UInt32Type, UInt64Type};
-use conformax::{Alpha, Calibration, EntmaxScore, Masked, PredictionSets};
+use conformax::{Alpha, Calibration, EntmaxScore, PredictionSets};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::folder::{Folder, Rows, lines};
 
 fn calibration() -> Calibration<EntmaxScore> {
     let cal = Rows::new(200, 1);
-    Calibration::new(EntmaxScore::default(), cal.as_logits(), &cal.labels, Masked::Allowed).unwrap()
+    Calibration::of(EntmaxScore::default(), cal.as_logits().labelled(&cal.labels).unwrap()).unwrap()
 }
 
 fn sets(alpha: f64) -> PredictionSets {
-    calibration().at(Alpha::new(alpha).unwrap()).predict(Rows::new(300, 2).as_logits()).unwrap()
+    calibration().at(Alpha::new(alpha).unwrap()).0.predict(Rows::new(300, 2).as_logits()).unwrap()
 }
 
 fn labels(line: &serde_json::Value) -> Vec<u32> {
@@ -44,8 +44,8 @@ fn sets_are_the_librarys() {
     assert_eq!(lines.len(), 300);
     for (row, line) in lines.iter().enumerate() {
         assert_eq!(line["row"], row);
-        assert_eq!(labels(line), wanted.get(row));
-        assert_eq!(line["size"], wanted.get(row).len());
+        assert_eq!(labels(line), wanted.get(row).unwrap());
+        assert_eq!(line["size"], wanted.get(row).unwrap().len());
     }
 }
 
@@ -60,7 +60,7 @@ fn levels_come_row_by_row_in_the_order_asked_for() {
         let row = index / 2;
         let (sets, alpha) = if index % 2 == 0 { (&loose, 0.3) } else { (&tight, 0.05) };
         assert_eq!((line["row"].as_u64(), line["alpha"].as_f64()), (Some(row as u64), Some(alpha)));
-        assert_eq!(labels(line), sets.get(row), "row {row} at {alpha}");
+        assert_eq!(labels(line), sets.get(row).unwrap(), "row {row} at {alpha}");
     }
 }
 
@@ -69,7 +69,7 @@ fn probabilities_and_p_values_stand_beside_their_labels() {
     let folder = Folder::with_model();
     let test = Rows::new(300, 2);
     let (calibration, alpha) = (calibration(), Alpha::new(0.1).unwrap());
-    let (sets, p) = calibration.at(alpha).predict_probabilities(test.as_logits()).unwrap();
+    let (sets, p) = calibration.at(alpha).0.predict_probabilities(test.as_logits()).unwrap();
     let p_values = calibration.p_values(test.as_logits()).unwrap();
     let ran = folder.run("predict model.json test.npz --probabilities --p-values").ok();
     let numbers = |line: &serde_json::Value, key: &str| -> Vec<f64> {
@@ -78,7 +78,7 @@ fn probabilities_and_p_values_stand_beside_their_labels() {
     for (row, line) in lines(&ran.out).iter().enumerate() {
         assert_eq!(numbers(line, "probabilities"), p[sets.offsets()[row]..sets.offsets()[row + 1]]);
         let of = |label: &u32| p_values[row * crate::folder::CLASSES + *label as usize].value();
-        assert_eq!(numbers(line, "p_values"), sets.get(row).iter().map(of).collect::<Vec<_>>());
+        assert_eq!(numbers(line, "p_values"), sets.get(row).unwrap().iter().map(of).collect::<Vec<_>>());
     }
     let ran = folder.run("predict model.json test.npz --all-p-values").ok();
     let all: Vec<f64> = lines(&ran.out).iter().flat_map(|line| numbers(line, "p_values")).collect();
