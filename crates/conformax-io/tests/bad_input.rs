@@ -203,7 +203,8 @@ fn zips_with_something_wrong_inside() {
         bytes[entry + 16] ^= 1;
         assert!(message("z.npz", bytes).contains("checksum"), "deflated: {deflated}");
     }
-    let mut stored = zip(&[("logits.npy", logits())], false, false);
+    let labels = npy("|u1", false, &[2], &[0, 1]);
+    let mut stored = zip(&[("labels.npy", labels), ("logits.npy", logits())], false, false);
     let four = stored.windows(4).position(|bytes| bytes == 4.0f32.to_le_bytes()).unwrap();
     stored[four] ^= 1;
     assert!(message("z.npz", stored).contains("checksum"));
