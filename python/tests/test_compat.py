@@ -1,4 +1,4 @@
-"""What users of the package `entmax` rely on, asked of `conformax.torch.compat`: every index, dimension, mask and loss."""
+"""What users of the package `entmax` rely on, of `conformax.torch.compat`: any index, dimension, mask and loss."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def test_columns_of_a_frame_are_known_by_name(rows):
             assert cp.predict_set(frame) == wanted, (kind, other_kind)
         assert cp.predict_set(logits) == wanted
         for frame in frames(logits, [*names[:9], "z"]).values():
-            with pytest.raises(ValueError, match="column 'j' was there at calibration and is missing here; 'z' was not"):
+            with pytest.raises(ValueError, match="'j' was there at calibration and is missing here; 'z' was not"):
                 cp.predict_set(frame)
     named = SplitConformalClassifier().calibrate(logits, np.array(names)[labels], classes=names)
     for kind, frame in moved.items():

@@ -288,13 +288,16 @@ fn zips_with_something_wrong_inside() {
             deflated,
             false,
         );
-        let places: Vec<usize> =
-            (0..bytes.len() - 4).filter(|&at| bytes[at..at + 4] == 4.0f32.to_le_bytes()).collect();
-        if let Some(&at) = places.first() {
-            bytes[at] ^= 1;
-            assert!(message("z.npz", bytes).contains("checksum"), "deflated: {deflated}");
-        }
+        // The entry of `logits.npy` is the last one of the directory, and its checksum the four bytes at 16.
+        let entry = bytes.windows(4).rposition(|bytes| bytes == b"PK\x01\x02").unwrap();
+        bytes[entry + 16] ^= 1;
+        assert!(message("z.npz", bytes).contains("checksum"), "deflated: {deflated}");
     }
+    let labels = npy("|u1", false, &[2], &[0, 1]);
+    let mut stored = zip(&[("labels.npy", labels), ("logits.npy", logits())], false, false);
+    let four = stored.windows(4).position(|bytes| bytes == 4.0f32.to_le_bytes()).unwrap();
+    stored[four] ^= 1;
+    assert!(message("z.npz", stored).contains("checksum"));
 }
 
 #[test]

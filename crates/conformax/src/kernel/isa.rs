@@ -115,13 +115,34 @@ mod tests {
     use super::super::math::{exp, exp_m1, exp_nonpositive, ln, ln_1p, pow, pow_unit};
     use super::*;
 
-    /// So that a log of the tests says which paths this CPU could show.
+    /// A kernel that tells whether it was run, and how often.
+    struct Once<'a>(&'a std::cell::Cell<u32>);
+
+    impl Kernel for Once<'_> {
+        type Output = u32;
+
+        #[inline(always)]
+        fn run(self) -> u32 {
+            self.0.set(self.0.get() + 1);
+            self.0.get()
+        }
+    }
+
+    /// Says which those are past the harness, so that a log of the tests tells what this CPU could show.
     #[test]
-    #[expect(clippy::print_stdout, reason = "the message is what this test is for")]
-    fn names_the_instruction_sets() {
+    fn compares_every_set_from_the_baseline_to_the_best() {
+        use std::io::Write as _;
         let sets = Isa::available();
-        println!("instruction sets compared on this CPU: {sets:?}");
-        assert!(sets.contains(&Isa::best()) && sets[0] == Isa(Set::Baseline));
+        let line = format!("instruction sets compared on this CPU: {sets:?}\n");
+        std::io::stderr().write_all(line.as_bytes()).unwrap();
+        assert_eq!((sets.first(), sets.last()), (Some(&Isa(Set::Baseline)), Some(&Isa::best())));
+        let runs = std::cell::Cell::new(0);
+        let counted: Vec<u32> = sets.iter().map(|set| set.dispatch(Once(&runs))).collect();
+        assert_eq!(counted, (1..=sets.len() as u32).collect::<Vec<_>>());
+        #[cfg(target_arch = "x86_64")]
+        for (set, detected) in [(Set::Avx2, is_x86_feature_detected!("avx2")), (Set::Avx512, has_avx512())] {
+            assert_eq!(sets.iter().filter(|isa| isa.0 == set).count(), usize::from(detected), "{set:?}");
+        }
     }
 
     /// Every function over one chunk of lanes.

@@ -6,7 +6,7 @@
 #[inline(always)]
 pub(crate) fn prefetch<T>(row: &[T]) {
     #[cfg(target_arch = "x86_64")]
-    for offset in (0..size_of_val(row)).step_by(64) {
+    for offset in lines(size_of_val(row)) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch reads nothing and faults at no address; this one is inside the slice anyway.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(row.as_ptr().cast::<i8>().wrapping_add(offset)) };
@@ -15,15 +15,26 @@ pub(crate) fn prefetch<T>(row: &[T]) {
     let _ = row;
 }
 
+/// Where in so many bytes to ask, once for each 64 of them, which is what a cache loads at a time.
+#[cfg(any(test, target_arch = "x86_64"))]
+#[inline(always)]
+fn lines(bytes: usize) -> impl Iterator<Item = usize> {
+    (0..bytes).step_by(64)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Nothing to see in a result: for whoever follows the addresses.
     #[test]
-    fn takes_rows_of_any_length() {
+    fn asks_for_every_byte_of_a_row_once_and_for_none_beyond() {
         for len in [0, 1, 15, 16, 17, 1000] {
-            prefetch(&vec![0.0_f32; len]);
+            let row = vec![1.5_f32; len];
+            prefetch(&row);
+            assert_eq!(row, vec![1.5; len]);
+            let asked: Vec<usize> = lines(size_of_val(&*row)).collect();
+            assert_eq!(asked.len(), (4 * len).div_ceil(64));
+            assert!(asked.iter().enumerate().all(|(line, offset)| *offset == 64 * line && *offset < 4 * len));
         }
     }
 }

@@ -1,8 +1,8 @@
 """α-entmax for any α > 0, in torch operations: `entmax` takes indices that the core, made for 1 to 16, does not.
 
 With `q` the top label's probability and `g` a logit's gap to the top, `p = q·[1 − (α − 1)·g·q^{1 − α}]₊^{1/(α − 1)}`.
-All masses rise with `q`, which lies between `1/K` and 1, so halving finds it; the form holds on both sides of α = 1, has
-`q·e^{−g}` for a limit there, and neither overflows nor cancels where α is large.
+All masses rise with `q`, which lies between `1/K` and 1, so halving finds it; the form holds on both sides of α = 1,
+has `q·e^{−g}` for a limit there, and neither overflows nor cancels where α is large.
 """
 
 from __future__ import annotations

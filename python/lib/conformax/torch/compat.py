@@ -2,9 +2,9 @@
 
     from conformax.torch.compat import entmax15, sparsemax, EntmaxBisect, SparsemaxLoss
 
-This is the one place where `alpha` is the index of the family, as it is there: any number above 0, and for normmax above
-1. Results are exact, so `k`, `n_iter` and `ensure_sum_one`, which trade accuracy for time there, are accepted and change
-nothing.
+This is the one place where `alpha` is the index of the family, as it is there: any number above 0, and for normmax
+above 1. Results are exact, so `k`, `n_iter` and `ensure_sum_one`, which trade accuracy for time there, are accepted and
+change nothing.
 
 >>> import torch
 >>> entmax_bisect(torch.tensor([1.0, 0.5, -2.0]), alpha=2.0)
