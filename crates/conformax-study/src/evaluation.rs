@@ -315,20 +315,17 @@ impl<T: Logit> Bench<'_, T> {
     /// The metrics of each split's picks on its test rows, and how much each row moves them.
     fn judge(&self, picks: &[Picks], is_tuned: bool) -> Result<(Vec<Vec<Outcome>>, Vec<RowInfluence>)> {
         let sizes = self.test_sizes(picks)?;
-        let levels = self.plan.alphas.len();
-        let influences = (0..levels).into_par_iter().map(|level| {
-            let visits = Visits {
-                splits: self.plan.splits,
-                is_tuned,
-                size: &|row, split| sizes[(row * picks.len() + split) * levels + level],
-                is_missed: &|row, split| {
-                    let (place, threshold) = picks[split][level];
-                    self.scored[place].truth[row] > threshold
-                },
-            };
-            RowInfluence::new(self.logits.len(), &visits)
-        });
-        Ok((self.judge_sizes(picks, &sizes)?, influences.collect()))
+        let visits = Visits {
+            splits: self.plan.splits,
+            levels: self.plan.alphas.len(),
+            is_tuned,
+            sizes: &sizes,
+            is_missed: |row, split: usize, level: usize| {
+                let (place, threshold) = picks[split][level];
+                self.scored[place].truth[row] > threshold
+            },
+        };
+        Ok((self.judge_sizes(picks, &sizes)?, visits.influences()))
     }
 
     fn judge_sizes(&self, picks: &[Picks], sizes: &[u32]) -> Result<Vec<Vec<Outcome>>> {

@@ -15,6 +15,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::splits::Split;
 
 /// Largest set that counts as small: the paper's second stratum ends here.
@@ -29,94 +31,173 @@ pub(crate) enum Counted {
     Small,
 }
 
-const COUNTED: [Counted; 3] = [Counted::Size, Counted::Singleton, Counted::Small];
+/// How many there are.
+const COUNTED: usize = 3;
 
-impl Counted {
-    fn of(self, size: u32) -> f64 {
-        match self {
-            Self::Size => f64::from(size),
-            Self::Singleton => f64::from(u8::from(size == 1)),
-            Self::Small => f64::from(u8::from(u64::from(size) <= SMALL)),
-        }
-    }
+/// What a set of a size counts towards each.
+fn counts(size: u32) -> [f64; COUNTED] {
+    [f64::from(size), f64::from(u8::from(size == 1)), f64::from(u8::from(u64::from(size) <= SMALL))]
 }
 
 /// Influences by row, from their mean, for each thing counted.
 #[derive(Clone, Debug)]
-pub(crate) struct RowInfluence([Arc<[f32]>; COUNTED.len()]);
+pub(crate) struct RowInfluence([Arc<[f32]>; COUNTED]);
 
 /// Of every procedure at every level, by benchmark, procedure and the level's bits.
 pub(crate) type Influences = BTreeMap<(String, String, u64), RowInfluence>;
 
-/// A procedure at a level, on every split.
-pub(crate) struct Visits<'a> {
+/// A procedure on every split, at every level.
+pub(crate) struct Visits<'a, M> {
     pub(crate) splits: &'a [Split],
+    pub(crate) levels: usize,
     /// Whether the rows that tune do not calibrate.
     pub(crate) is_tuned: bool,
-    /// Size of a test row's set, by row and split.
-    pub(crate) size: &'a dyn Fn(usize, usize) -> u32,
-    /// Whether a row's score lies above the threshold, by row and split.
-    pub(crate) is_missed: &'a dyn Fn(usize, usize) -> bool,
+    /// Set sizes by row, split and level; only those of test rows are read.
+    pub(crate) sizes: &'a [u32],
+    /// Whether a row's score lies above the threshold, by row, split and level.
+    pub(crate) is_missed: M,
+}
+
+/// What a row counts where it tests, and how often it is missed where it calibrates: at one level, from the mean of all
+/// rows.
+type Parts = ([f64; COUNTED], f64);
+
+/// Rows that are summed up together, in an order that threads do not change.
+const CHUNK: usize = 512;
+
+impl<M: Fn(usize, usize, usize) -> bool + Sync> Visits<'_, M> {
+    /// One for each level.
+    pub(crate) fn influences(&self) -> Vec<RowInfluence> {
+        let parts = self.parts();
+        let sums = self.sums(&parts);
+        (0..self.levels).map(|level| self.influence(level, &parts, &sums)).collect()
+    }
+
+    fn rows(&self) -> usize {
+        self.sizes.len() / (self.splits.len() * self.levels).max(1)
+    }
+
+    fn calibrates(&self, split: &Split, row: usize) -> bool {
+        !(self.is_tuned && split.tunes(row))
+    }
+
+    /// Set sizes of a row on a split, by level.
+    fn sizes(&self, row: usize, split: usize) -> &[u32] {
+        &self.sizes[(row * self.splits.len() + split) * self.levels..][..self.levels]
+    }
+
+    /// By row, then level.
+    fn parts(&self) -> Vec<Parts> {
+        let levels = self.levels;
+        let mut parts = vec![Parts::default(); self.rows() * levels];
+        parts.par_chunks_mut(levels).enumerate().for_each(|(row, parts)| self.add_up_row(row, parts));
+        for level in 0..levels {
+            let at = |row: usize| row * levels + level;
+            let (mut own_mean, mut missed_mean) = Parts::default();
+            let mut known = [0u32; 2];
+            for row in 0..self.rows() {
+                let (own, missed) = parts[at(row)];
+                if own[0].is_finite() {
+                    known[0] += 1;
+                    (0..COUNTED).for_each(|i| own_mean[i] += own[i]);
+                }
+                if missed.is_finite() {
+                    known[1] += 1;
+                    missed_mean += missed;
+                }
+            }
+            // A row that never tests or never calibrates is taken for a mean one.
+            let centred = |value: f64, sum: f64, known: u32| {
+                if value.is_finite() { value - sum / f64::from(known) } else { 0.0 }
+            };
+            for row in 0..self.rows() {
+                let (own, missed) = &mut parts[at(row)];
+                (0..COUNTED).for_each(|i| own[i] = centred(own[i], own_mean[i], known[0]));
+                *missed = centred(*missed, missed_mean, known[1]);
+            }
+        }
+        parts
+    }
+
+    /// A row's means over its splits; NaN where it has none.
+    fn add_up_row(&self, row: usize, parts: &mut [Parts]) {
+        let (mut tests, mut calibrates) = (0.0, 0.0);
+        for (number, split) in self.splits.iter().enumerate() {
+            if split.tests(row) {
+                tests += 1.0;
+                for ((own, _), size) in parts.iter_mut().zip(self.sizes(row, number)) {
+                    let counted = counts(*size);
+                    (0..COUNTED).for_each(|i| own[i] += counted[i]);
+                }
+            } else if self.calibrates(split, row) {
+                calibrates += 1.0;
+                for (level, (_, missed)) in parts.iter_mut().enumerate() {
+                    *missed += f64::from(u8::from((self.is_missed)(row, number, level)));
+                }
+            }
+        }
+        for (own, missed) in parts {
+            own.iter_mut().for_each(|own| *own /= tests);
+            *missed /= calibrates;
+        }
+    }
+
+    /// By split, then level: over its test rows, what they count less what they count as a rule; over its calibrating
+    /// rows, how often they are missed.
+    fn sums(&self, parts: &[Parts]) -> Vec<Parts> {
+        let width = self.splits.len() * self.levels;
+        let chunks = (0..self.rows().div_ceil(CHUNK)).into_par_iter().map(|chunk| {
+            let mut sums = vec![Parts::default(); width];
+            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.rows()) {
+                let parts = &parts[row * self.levels..][..self.levels];
+                for (number, (split, sums)) in
+                    self.splits.iter().zip(sums.chunks_exact_mut(self.levels)).enumerate()
+                {
+                    if split.tests(row) {
+                        let levels = sums.iter_mut().zip(parts).zip(self.sizes(row, number));
+                        for (((rest, _), (own, _)), size) in levels {
+                            let counted = counts(*size);
+                            (0..COUNTED).for_each(|i| rest[i] += counted[i] - own[i]);
+                        }
+                    } else if self.calibrates(split, row) {
+                        sums.iter_mut().zip(parts).for_each(|((_, pull), (_, missed))| *pull += missed);
+                    }
+                }
+            }
+            sums
+        });
+        let chunks: Vec<Vec<Parts>> = chunks.collect();
+        let mut total = vec![Parts::default(); width];
+        for sums in &chunks {
+            for ((rest, pull), (more, pulled)) in total.iter_mut().zip(sums) {
+                (0..COUNTED).for_each(|i| rest[i] += more[i]);
+                *pull += pulled;
+            }
+        }
+        total
+    }
+
+    fn influence(&self, level: usize, parts: &[Parts], sums: &[Parts]) -> RowInfluence {
+        let of_split = |split: usize| &sums[split * self.levels + level];
+        let numbered = || self.splits.iter().enumerate();
+        let calibrating =
+            |split: &Split| if self.is_tuned { split.n_calibrating() } else { split.calibration.len() };
+        let pull: Vec<f64> =
+            numbered().map(|(number, split)| of_split(number).1 / calibrating(split).max(1) as f64).collect();
+        RowInfluence(std::array::from_fn(|i| {
+            let rest: Vec<f64> = numbered()
+                .map(|(number, split)| of_split(number).0[i] / split.test.len().max(1) as f64)
+                .collect();
+            let slope = slope(&pull, &rest);
+            let rows = parts.iter().skip(level).step_by(self.levels);
+            rows.map(|(own, missed)| (own[i] + slope * missed) as f32).collect()
+        }))
+    }
 }
 
 impl RowInfluence {
-    pub(crate) fn new(rows: usize, visits: &Visits<'_>) -> Self {
-        let missed = visits.means_by_row(rows, |split, row| {
-            visits.calibrates(split, row).then(|| f64::from(u8::from((visits.is_missed)(row, split))))
-        });
-        let pull = visits.means_by_split(&missed, |split, row| visits.calibrates(split, row));
-        Self(COUNTED.map(|counted| {
-            let value = |split: usize, row: usize| counted.of((visits.size)(row, split));
-            let own = visits
-                .means_by_row(rows, |split, row| visits.splits[split].tests(row).then(|| value(split, row)));
-            let left = visits.rest_by_split(&own, value);
-            let slope = slope(&pull, &left);
-            own.iter().zip(&missed).map(|(own, missed)| (own + slope * missed) as f32).collect()
-        }))
-    }
-
     pub(crate) fn of(&self, counted: Counted) -> &Arc<[f32]> {
         &self.0[counted as usize]
-    }
-}
-
-impl Visits<'_> {
-    fn calibrates(&self, split: usize, row: usize) -> bool {
-        let split = &self.splits[split];
-        !split.tests(row) && !(self.is_tuned && split.tunes(row))
-    }
-
-    /// Each row's mean over the splits that have a value, from the mean of all rows; 0 where none has.
-    fn means_by_row(&self, rows: usize, value: impl Fn(usize, usize) -> Option<f64>) -> Vec<f64> {
-        let means: Vec<Option<f64>> = (0..rows)
-            .map(|row| {
-                let values = (0..self.splits.len()).filter_map(|split| value(split, row));
-                let (count, sum) = values.fold((0u32, 0.0), |(count, sum), value| (count + 1, sum + value));
-                (count > 0).then(|| sum / f64::from(count))
-            })
-            .collect();
-        let known = means.iter().flatten().count();
-        let mean = means.iter().flatten().sum::<f64>() / known.max(1) as f64;
-        means.into_iter().map(|own| own.map_or(0.0, |own| own - mean)).collect()
-    }
-
-    /// Each split's mean over the rows that count.
-    fn means_by_split(&self, values: &[f64], counts: impl Fn(usize, usize) -> bool) -> Vec<f64> {
-        let mean = |split: usize| {
-            let rows = values.iter().enumerate().filter(|(row, _)| counts(split, *row));
-            let (count, sum) = rows.fold((0u32, 0.0), |(count, sum), (_, value)| (count + 1, sum + value));
-            sum / f64::from(count.max(1))
-        };
-        (0..self.splits.len()).map(mean).collect()
-    }
-
-    /// Each split's mean over its test rows of what they count there, less what they count as a rule.
-    fn rest_by_split(&self, own: &[f64], value: impl Fn(usize, usize) -> f64) -> Vec<f64> {
-        let rest = |(number, split): (usize, &Split)| {
-            let rows = split.test.iter().map(|row| *row as usize);
-            rows.map(|row| value(number, row) - own[row]).sum::<f64>() / split.test.len().max(1) as f64
-        };
-        self.splits.iter().enumerate().map(rest).collect()
     }
 }
 
@@ -160,14 +241,17 @@ mod tests {
     fn variance(size: impl Fn(usize, f64) -> u32) -> f64 {
         let splits = splits();
         let thresholds: Vec<f64> = splits.iter().map(threshold).collect();
+        let rows = (0..ROWS).flat_map(|row| thresholds.iter().map(move |threshold| (row, *threshold)));
+        let sizes: Vec<u32> = rows.map(|(row, threshold)| size(row, threshold)).collect();
         let visits = Visits {
             splits: &splits,
+            levels: 1,
             is_tuned: false,
-            size: &|row, split| size(row, thresholds[split]),
-            is_missed: &|row, split| score(row) > thresholds[split],
+            sizes: &sizes,
+            is_missed: |row, split: usize, _| score(row) > thresholds[split],
         };
-        let influence = RowInfluence::new(ROWS, &visits);
-        variance_of_mean(influence.of(Counted::Size).iter().map(|value| f64::from(*value)))
+        let influences = visits.influences();
+        variance_of_mean(influences[0].of(Counted::Size).iter().map(|value| f64::from(*value)))
     }
 
     #[test]
