@@ -40,7 +40,11 @@ fn gamma_of(gamma: f64, gammas: u64, stride: i64) -> PyResult<GammaOf> {
     Gamma::new(gamma).map(GammaOf::All).map_err(|error| python_error(error.into()))
 }
 
-fn on(device: usize, py: Python<'_>, work: impl FnOnce(&Gpu) -> conformax_cuda::Result<()> + Send) -> PyResult<()> {
+fn on(
+    device: usize,
+    py: Python<'_>,
+    work: impl FnOnce(&Gpu) -> conformax_cuda::Result<()> + Send,
+) -> PyResult<()> {
     // A first call compiles.
     py.detach(|| Gpu::get(device).and_then(|gpu| work(&gpu))).map_err(python_error)
 }
@@ -137,8 +141,7 @@ pub fn cuda_entmax_loss_backward(
     stride: i64,
 ) -> PyResult<()> {
     let (dtype, gamma) = (dtype_of(dtype)?, gamma_of(gamma, gammas, stride)?);
-    let backward =
-        LossBackward { dtype, logits, labels, kept, upstream, spread, out, rows, classes, gamma };
+    let backward = LossBackward { dtype, logits, labels, kept, upstream, spread, out, rows, classes, gamma };
     // SAFETY: as for `cuda_entmax`.
     on(device, py, |gpu| unsafe { backward.launch(gpu, Stream(stream)) })
 }

@@ -40,7 +40,8 @@ impl GammaOf {
             }
             Self::All(gamma) => {
                 let (kind, delta) = (Kind::of(gamma), gamma.delta());
-                let (scale, delta) = if kind == Kind::Soft { (1.0, 0.0) } else { (gamma.inverse_delta(), delta) };
+                let (scale, delta) =
+                    if kind == Kind::Soft { (1.0, 0.0) } else { (gamma.inverse_delta(), delta) };
                 (kind, Index { gamma: gamma.value(), scale, delta, gammas: 0, stride: 0 })
             }
         }
@@ -48,7 +49,13 @@ impl GammaOf {
 }
 
 /// The shape that every launch here has: rows of classes, end to end.
-fn layout_of(rows: u64, classes: u64, dtype: Dtype, mixed: bool, addresses: &[u64]) -> Result<(u32, u32, Layout)> {
+fn layout_of(
+    rows: u64,
+    classes: u64,
+    dtype: Dtype,
+    mixed: bool,
+    addresses: &[u64],
+) -> Result<(u32, u32, Layout)> {
     let classes = u32::try_from(classes).ok().filter(|classes| *classes > 0 && *classes < u32::MAX);
     let classes = classes.ok_or(Error::Shape { rows, classes: 0 })?;
     let aligned = addresses.iter().all(|address| address % 16 == 0);

@@ -47,7 +47,8 @@ fn folder() -> Option<PathBuf> {
 /// 128 bits of FNV-1a, in hexadecimal.
 fn name_of(key: &str) -> String {
     let start = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d_u128;
-    let hash = key.bytes().fold(start, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul((1 << 88) + 0x13b));
+    let hash =
+        key.bytes().fold(start, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul((1 << 88) + 0x13b));
     format!("{hash:032x}")
 }
 
@@ -65,7 +66,9 @@ mod tests {
         assert_eq!(compiled(&folder, "a", b"first"), b"first");
         assert_eq!(compiled(&folder, "a", b"second"), b"first");
         assert_eq!(compiled(&folder, "b", b"second"), b"second");
-        assert!(std::fs::read_dir(&folder).unwrap().all(|it| it.unwrap().path().extension().unwrap() == "cubin"));
+        assert!(
+            std::fs::read_dir(&folder).unwrap().all(|it| it.unwrap().path().extension().unwrap() == "cubin")
+        );
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -71,7 +71,8 @@ impl Gpu {
 
     fn open(ordinal: usize) -> Result<Self> {
         use driver::CUdevice_attribute::{
-            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR as MAJOR,
+            CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR as MINOR,
             CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT as COUNT,
         };
         let mut device = 0;

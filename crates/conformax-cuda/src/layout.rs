@@ -71,7 +71,15 @@ impl Layout {
         let longest = if mixed { longest / 4 } else { longest };
         if classes > longest {
             // Enough loads in flight for long rows, few idle threads for short ones.
-            return Self::Wide { threads: if classes <= 4096 { 128 } else if classes <= 16384 { 256 } else { 512 } };
+            return Self::Wide {
+                threads: if classes <= 4096 {
+                    128
+                } else if classes <= 16384 {
+                    256
+                } else {
+                    512
+                },
+            };
         }
         let lanes = match classes {
             _ if mixed => 32,
@@ -151,7 +159,9 @@ mod tests {
     fn narrow_rows_fit_shared_memory() {
         for dtype in ALL {
             for classes in 1..=NARROW {
-                let Layout::Narrow { rows, .. } = Layout::of(classes, dtype, 1, false) else { unreachable!() };
+                let Layout::Narrow { rows, .. } = Layout::of(classes, dtype, 1, false) else {
+                    unreachable!()
+                };
                 let bytes = rows * (classes | 1) * if dtype == Dtype::F64 { 8 } else { 4 };
                 // The first element of every block is on a boundary of 16 bytes.
                 assert!(bytes <= 48 << 10 && rows % 32 == 0 && (rows * classes * dtype.size()) % 16 == 0);

@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use conformax::{
-    Alpha, Calibrated, CalibrationScores, EntmaxScore, Gamma, Logits, Row, Score,
-};
+use conformax::{Alpha, Calibrated, CalibrationScores, EntmaxScore, Gamma, Logits, Row, Score};
 
 // The very file of the core: its functions are not public.
 #[allow(dead_code, clippy::disallowed_methods)]
@@ -23,16 +21,22 @@ fn program() -> &'static Path {
         let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arithmetic");
         let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
         let done = Command::new(&compiler)
-            .args(["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wno-unused-function", "-Werror", "-I"])
+            .args([
+                "-std=c++17",
+                "-O2",
+                "-ffp-contract=off",
+                "-Wall",
+                "-Wno-unused-function",
+                "-Werror",
+                "-I",
+            ])
             .arg(here.join("src/kernels"))
             .arg(here.join("tests/arithmetic.cpp"))
             .arg("-o")
             .arg(&out)
             .status();
-        let done = done.unwrap_or_else(|error| {
-            panic!("wanted a C++ compiler as {compiler} (Debian: apt-get install g++; or set CXX): {error}")
-        });
-        assert!(done.success(), "{compiler} refused the headers");
+        let done = done.map_err(|error| format!("{error}: install g++, or name a C++ compiler in CXX"));
+        assert!(done.expect("wanted a C++ compiler").success(), "{compiler} refused the headers");
         out
     })
 }
@@ -222,7 +226,8 @@ fn probabilities_have_the_same_bits() {
         for _ in 0..6_000 {
             let logits = row(&mut draws);
             let checked = Row::new(&logits).unwrap();
-            let spread = checked.max() - logits.iter().copied().filter(|z| z.is_finite()).fold(f64::MAX, f64::min);
+            let spread =
+                checked.max() - logits.iter().copied().filter(|z| z.is_finite()).fold(f64::MAX, f64::min);
             let threshold = draws.between(0.05, 1.5) * if spread > 0.0 { spread } else { 1.0 };
             let level = CalibrationScores::new(vec![threshold]).unwrap().level(Alpha::new(0.5).unwrap());
             let model = Calibrated::new(score, level);
