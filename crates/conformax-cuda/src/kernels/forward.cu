@@ -269,7 +269,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
             int at = i * LANES + Team::rank();
             double fall = index.delta * last * (double)quick_ratio(1.0f, (float)(1.0 - (depth + (double)near[i])));
             if (at < listed) {
-                own[at] = close ? (Real)(fall < 1.0 ? mass[i] * (1.0 - fall) : 0.0) : mass_of(near[i], root, index);
+                // A label on the very edge has no mass, and an infinite fall.
+                double left = mass[i] > 0.0 && fall < 1.0 ? mass[i] * (1.0 - fall) : 0.0;
+                own[at] = close ? (Real)left : mass_of(near[i], root, index);
             }
         }
         Team::sync();
