@@ -166,7 +166,7 @@ def find_sets(
     if not count:
         return offsets, launches.empty(0, torch.int32)
     sizes = launches.empty(rows.shape[0], torch.int32)
-    found = launches.empty((rows.shape[0], _conformax.CudaRows.PLACES), torch.int32)
+    found = launches.empty((rows.shape[0], _conformax.CUDA_PLACES), torch.int32)
     launches.compiled.find_sets(
         threshold, sizes.data_ptr(), found.data_ptr(), launches.second, empty == "top_label"
     )
