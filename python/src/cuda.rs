@@ -156,10 +156,6 @@ pub struct CudaRows {
 
 #[pymethods]
 impl CudaRows {
-    /// Labels that a row may find before it is left to `score_all`.
-    #[classattr]
-    const PLACES: usize = FoundSets::PLACES;
-
     #[new]
     #[allow(clippy::too_many_arguments)]
     fn new(

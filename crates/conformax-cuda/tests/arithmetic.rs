@@ -35,10 +35,8 @@ fn program() -> &'static Path {
             .arg("-o")
             .arg(&out)
             .status();
-        let done = done.unwrap_or_else(|error| {
-            panic!("wanted a C++ compiler as {compiler} (Debian: apt-get install g++; or set CXX): {error}")
-        });
-        assert!(done.success(), "{compiler} refused the headers");
+        let done = done.map_err(|error| format!("{error}: install g++, or name a C++ compiler in CXX"));
+        assert!(done.expect("wanted a C++ compiler").success(), "{compiler} refused the headers");
         out
     })
 }

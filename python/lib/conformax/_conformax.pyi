@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 VERSION: str
 ARITHMETIC_VERSION: int
+CUDA_PLACES: int
 
 @final
 class Score:
@@ -204,7 +205,6 @@ def entmax_loss(
 ) -> tuple[NDArray[np.float64], NDArray[Any]]: ...
 @final
 class CudaRows:
-    PLACES: int
     def __new__(
         cls,
         device: int,

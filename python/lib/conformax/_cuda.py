@@ -48,13 +48,15 @@ def checked_rows(logits: Any, classes: int | None = None) -> Any:
 class _Launches:
     """The kernels over one matrix, and the rows that they report: at fault, and one more number of each kernel's own."""
 
-    def __init__(self, rule: _conformax.Score, rows: Any) -> None:
+    def __init__(self, rule: _conformax.Score, rows: Any, reports: Any = None) -> None:
         import torch
 
         from .torch import _kernels
 
         self.rule, self.rows = rule, rows
-        self.reports = torch.full((2,), _NONE, dtype=torch.int64, device=rows.device)
+        if reports is None:
+            reports = torch.full((2,), _NONE, dtype=torch.int64, device=rows.device)
+        self.reports = reports
         self.compiled = _conformax.CudaRows(
             *_kernels._place(rows), rows.data_ptr(), *rows.shape, rule.gamma, self.reports.data_ptr()
         )
@@ -80,32 +82,44 @@ class _Launches:
 
 def score_labels(rule: _conformax.Score, logits: Any, labels: Any, masked: str = "allowed") -> Any:
     """The score of one label per row, float64 on the device."""
-    import torch
+    found = LabelScores(rule, logits, labels, masked)
+    found.check()
+    return found.scores
 
-    rows = checked_rows(logits)
-    labels = torch.as_tensor(labels, device=rows.device)
-    if labels.dim() != 1:
-        raise ValueError(f"labels must have one dimension, a class per row, got {labels.dim()}")
-    if labels.shape[0] != rows.shape[0]:
-        raise ValueError(f"there are {rows.shape[0]} rows of logits but {labels.shape[0]} labels")
-    if labels.is_floating_point() or labels.dtype == torch.bool:
-        raise TypeError(f"labels must be integers (or names, where `classes` are given), got {labels.dtype}")
-    labels = labels.to(torch.int64).contiguous()
-    launches = _Launches(rule, rows)
-    scores = launches.empty(rows.shape[0], torch.float64)
-    if len(rows):
-        launches.compiled.score_labels(labels.data_ptr(), scores.data_ptr(), launches.second, masked == "never")
-        fault, bad_label = launches.reports.tolist()
+
+class LabelScores:
+    """Scores on the device that nobody has looked at yet; `check` raises where a row or a label has none."""
+
+    def __init__(self, rule: _conformax.Score, logits: Any, labels: Any, masked: str = "allowed") -> None:
+        import torch
+
+        rows = checked_rows(logits)
+        labels = torch.as_tensor(labels, device=rows.device)
+        if labels.dim() != 1:
+            raise ValueError(f"labels must have one dimension, a class per row, got {labels.dim()}")
+        if labels.shape[0] != rows.shape[0]:
+            raise ValueError(f"there are {rows.shape[0]} rows of logits but {labels.shape[0]} labels")
+        if labels.is_floating_point() or labels.dtype == torch.bool:
+            raise TypeError(f"labels must be integers (or names, where `classes` are given), got {labels.dtype}")
+        self._labels = labels.to(torch.int64).contiguous()
+        self._launches, self._masked = _Launches(rule, rows), masked
+        self.scores = self._launches.empty(rows.shape[0], torch.float64)
+        if len(rows):
+            self._launches.compiled.score_labels(
+                self._labels.data_ptr(), self.scores.data_ptr(), self._launches.second, masked == "never"
+            )
+
+    def check(self) -> None:
+        fault, bad_label = self._launches.reports.tolist()
         if bad_label != _NONE:
-            label, classes = int(labels[bad_label]), rows.shape[1]
+            label, classes = int(self._labels[bad_label]), self._launches.rows.shape[1]
             if not 0 <= label < classes:
                 raise ValueError(
                     f"label at row {bad_label} is {label}, but with {classes} classes labels lie in 0..{classes}"
                 )
-            launches.refuse(bad_label, label, masked)
+            self._launches.refuse(bad_label, label, self._masked)
         if fault != _NONE:
-            launches.refuse(fault)
-    return scores
+            self._launches.refuse(fault)
 
 
 def score_all(rule: _conformax.Score, logits: Any, bound: float = float("inf")) -> Any:
@@ -144,17 +158,20 @@ def find_sets(
     rows = checked_rows(logits)
     if threshold == float("inf"):
         return _full_sets(rule, rows, masked)
-    launches = _Launches(rule, rows)
-    offsets = torch.zeros(rows.shape[0] + 1, dtype=torch.int64, device=rows.device)
-    if not len(rows):
+    # Offsets and, behind the last of them, the reports: one copy to the host has all that it needs.
+    count = rows.shape[0]
+    state = torch.zeros(count + 3, dtype=torch.int64, device=rows.device)
+    offsets, reports = state[: count + 1], state[count + 1 :].fill_(_NONE)
+    launches = _Launches(rule, rows, reports)
+    if not count:
         return offsets, launches.empty(0, torch.int32)
     sizes = launches.empty(rows.shape[0], torch.int32)
-    found = launches.empty((rows.shape[0], _conformax.CudaRows.PLACES), torch.int32)
+    found = launches.empty((rows.shape[0], _conformax.CUDA_PLACES), torch.int32)
     launches.compiled.find_sets(
         threshold, sizes.data_ptr(), found.data_ptr(), launches.second, empty == "top_label"
     )
     torch.cumsum(sizes, 0, dtype=torch.int64, out=offsets[1:])
-    fault, too_many, total = torch.cat([launches.reports, offsets[-1:]]).tolist()
+    total, fault, too_many = state[count:].tolist()
     if fault != _NONE:
         launches.refuse(fault)
     large = None
@@ -254,7 +271,9 @@ def p_values(calibration: _conformax.Calibration, logits: Any) -> Any:
     scores = score_all(calibration.score, logits)
     known = torch.from_numpy(calibration.scores).to(scores.device)
     at_least = len(known) - torch.searchsorted(known, scores)
-    return (at_least + 1).to(torch.float64) / (len(known) + 1)
+    # By a tensor of the device: torch multiplies by the reciprocal of a number, which rounds twice.
+    ranks = torch.tensor(len(known) + 1, dtype=torch.float64, device=scores.device)
+    return (at_least + 1).to(torch.float64) / ranks
 
 
 class CudaPredictionSets:

@@ -156,7 +156,7 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #define DEALT 4
 
 // Blocks a multiprocessor should have room for: more hide the wait for memory, fewer leave more registers.
-#define HELD_BLOCKS (KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 6 : 4)
+#define HELD_BLOCKS (KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
 
 extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(Rows all) {
     typedef WarpTeam<LANES> Team;
@@ -269,7 +269,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
             int at = i * LANES + Team::rank();
             double fall = index.delta * last * (double)quick_ratio(1.0f, (float)(1.0 - (depth + (double)near[i])));
             if (at < listed) {
-                own[at] = close ? (Real)(fall < 1.0 ? mass[i] * (1.0 - fall) : 0.0) : mass_of(near[i], root, index);
+                // A label on the very edge has no mass, and an infinite fall.
+                double left = mass[i] > 0.0 && fall < 1.0 ? mass[i] * (1.0 - fall) : 0.0;
+                own[at] = close ? (Real)left : mass_of(near[i], root, index);
             }
         }
         Team::sync();
@@ -418,7 +420,7 @@ struct Region {
     }
 };
 
-extern "C" __global__ void __launch_bounds__(THREADS, KIND < 3 && DTYPE != 1 ? 1536 / THREADS : 1) forward_wide(Rows all) {
+extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     __shared__ List list;
     __shared__ Root found;
     __shared__ int counts[WARPS];

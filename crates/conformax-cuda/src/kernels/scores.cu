@@ -209,7 +209,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_sets(Rows all) {
     int count = 0, total = 0, most = 0;
     // In f32 first, with a bound no larger than the exact one: most logits end at this test.
     Real bound = (Real)(max - reach);
-    bound = bound - (bound < 0 ? -bound : bound) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16) - (Real)1e-37;
+    // As far as rounding may carry the difference from the maximum, and the bound itself.
+    Real slack = (Real)((max < 0.0 ? -max : max) * 1e-15 + reach * 1e-15);
+    bound = bound - (bound < 0 ? -bound : bound) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16) - slack;
     // Labels within reach of the maximum may be many more than the set: then the bound is raised towards the logit at which
     // the norm is the threshold. It holds every member and, with each label, all that are ahead of it.
     Real depth = (Real)reach;
@@ -239,7 +241,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) find_sets(Rows all) {
         }
         depth = risen;
         bound = top - depth * (Real)1.00001;
-        bound = bound - (bound < 0 ? -bound : bound) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16);
+        bound = bound - (bound < 0 ? -bound : bound) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16) - slack;
     }
     // Of one or two labels within reach every one is in: the second's only gap is its score.
     u32 members = (1u << count) - 1;
