@@ -179,7 +179,8 @@ fn thresholds_that_the_score_cannot_give_are_refused() {
     let bare = |score: Value, threshold: Value| {
         move |file: &mut Value| {
             let object = file.as_object_mut().unwrap();
-            (object.remove("scores"), object.remove("tuning"));
+            object.remove("scores");
+            object.remove("tuning");
             file["score"] = score;
             file["levels"] = json!([{ "alpha": 0.1, "rank": 38, "threshold": threshold }]);
         }

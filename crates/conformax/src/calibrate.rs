@@ -391,7 +391,8 @@ impl<T: Logit> Question for PValues<'_, T> {
             // score; only the others need theirs.
             let start = all.len();
             all.extend((0..row.classes() as u32).map(|label| self.at(row, label, f64::INFINITY)));
-            (labels.clear(), scores.clear());
+            labels.clear();
+            scores.clear();
             score.scored_set_into(row, self.largest, &mut labels, &mut scores);
             for (label, score) in labels.iter().zip(&scores) {
                 all[start + *label as usize] = self.at(row, *label, *score);

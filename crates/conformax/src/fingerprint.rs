@@ -213,7 +213,8 @@ fn in_order(a: Vec<(u64, bool)>, b: Vec<(u64, bool)>) -> Vec<(u64, bool)> {
         match (a.peek(), b.peek()) {
             (Some(x), Some(y)) if x.0 == y.0 => {
                 both.push((x.0, true));
-                (a.next(), b.next());
+                a.next();
+                b.next();
             }
             (Some(x), Some(y)) if x.0 < y.0 => both.extend(a.next()),
             (Some(_), None) => both.extend(a.next()),
