@@ -8,7 +8,7 @@
 use std::time::Instant;
 use std::{env, fs};
 
-use conformax::{Alpha, Calibration, EntmaxScore, Logits, Masked, ScoreSpec, score_labels};
+use conformax::{Alpha, Calibration, EntmaxScore, Logits, ScoreSpec, score_labels};
 
 const REPEATS: usize = 15;
 
@@ -22,8 +22,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let logits = Logits::new(&logits, classes)?;
     let score = ScoreSpec::Entmax(EntmaxScore::default());
-    let model = Calibration::new(score, logits, &labels, Masked::Allowed)?.at(Alpha::new(0.1)?);
-    println!("score_labels {}", best(|| score_labels(&score, logits, &labels).map(|scores| scores.len()))?);
+    let model = Calibration::of(score, logits.labelled(&labels)?)?.at(Alpha::new(0.1)?).0;
+    println!(
+        "score_labels {}",
+        best(|| score_labels(&score, logits.labelled(&labels)?).map(|scores| scores.len()))?
+    );
     println!("predict {}", best(|| model.predict(logits).map(|sets| sets.len()))?);
     Ok(())
 }

@@ -121,7 +121,6 @@ fn penalty_name(penalty: Penalty) -> &'static str {
 /// The score of one label per row.
 #[pyfunction]
 #[pyo3(signature = (score, logits, labels, u=None, *, n_threads=None, first_row=0))]
-#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn score_labels<'py>(
     py: Python<'py>,
     score: &Score,

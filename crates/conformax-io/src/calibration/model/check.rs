@@ -84,7 +84,7 @@ fn check_levels(model: &Model) -> Result<(), Problem> {
 
 fn check_order(model: &Model) -> Result<(), Problem> {
     let mut levels: Vec<_> = model.levels.iter().collect();
-    levels.sort_by(|a, b| b.level.alpha().cmp(&a.level.alpha()));
+    levels.sort_by_key(|kept| std::cmp::Reverse(kept.level.alpha()));
     match levels.windows(2).find(|pair| pair[0].threshold > pair[1].threshold) {
         Some(pair) => refuse(format!(
             "alpha {} has a smaller threshold than alpha {}",
