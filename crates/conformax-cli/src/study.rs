@@ -102,7 +102,8 @@ fn summary(results: &Results) -> String {
     let claims = match claims {
         0 => String::new(),
         _ => format!(
-            "; {reproduced} of the paper's {claims} claims reproduced on these rows, whose classifiers are not the paper's"
+            "; {reproduced} of the paper's {claims} claims reproduced on these rows, with classifiers that are not \
+             the paper's"
         ),
     };
     format!("{records} records over {} benchmarks in {took:.1} s{claims}", results.benchmarks.len())

@@ -58,6 +58,8 @@ impl Axis {
         let fitting = steps.into_iter().filter(|&step| ends(step).1 - ends(step).0 <= MOST_STEPS);
         let step = fitting.min_by(|a, b| extent(a).total_cmp(&extent(b))).unwrap_or(steps[0]);
         let ((first, last), digits) = (ends(step), decimals(step));
+        // One round value alone has no extent to be drawn on.
+        let last = last.max(first + 1);
         let tick = |i| (i as f64 * step, format!("{:.digits$}", i as f64 * step).replace('-', "−"));
         let values = (first as f64 * step, last as f64 * step);
         let ticks = (first..=last).map(tick).collect();
@@ -123,6 +125,12 @@ mod tests {
         assert_eq!(written(&axis), ["0.8", "1.0", "1.2", "1.4", "1.6"]);
         assert_eq!(axis.values, (0.8, 1.6));
         assert_eq!(written(&Axis::even("points", -2.1, 2.1)), ["−3", "−2", "−1", "0", "1", "2", "3"]);
+    }
+
+    #[test]
+    fn has_an_extent_around_a_single_value() {
+        assert_eq!(Axis::even("loss", 2.0, 2.0).values, (2.0, 3.0));
+        assert_eq!(Axis::even("loss", 2.5, 2.5).values, (2.0, 3.0));
     }
 
     #[test]

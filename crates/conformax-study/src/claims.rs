@@ -2,8 +2,8 @@
 //!
 //! Each sentence is a row of [`table::CLAIMS`]: where it speaks, about which quantity, and what is compared with what.
 //! A comparison is a paired difference over the splits, clear where it exceeds 3 standard errors that count which rows
-//! there are and not only which splits; a sentence says how many comparisons it speaks for. Splits are seed, seed + 1, …: none is chosen.
-//! Verdicts follow from the numbers alone, whichever way they fall.
+//! there are and not only which splits; a sentence says how many comparisons it speaks for. Splits are seed, seed + 1,
+//! …: none is chosen. Verdicts follow from the numbers alone, whichever way they fall.
 
 mod comparison;
 mod evidence;

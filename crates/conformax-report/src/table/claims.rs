@@ -6,9 +6,11 @@ use super::{Cell, Column, Records, Row, Table, exact};
 use crate::view::View;
 
 /// How the standard errors come about.
-pub(crate) const ERRORS: &str = "Splits of one data set share its rows, so a standard error counts which rows there are and not only which splits, \
-     and no number of splits makes it vanish: for sizes and shares of sets by how much each row moves them, elsewhere by \
-     Nadeau and Bengio's correction. Mean coverage needs neither, as it is the same over all splits of any rows.";
+pub(crate) const ERRORS: &str = "Splits of one data set share its rows, so a standard error counts which rows \
+                                 there are and not only which splits, and no number of splits makes it vanish: for \
+                                 sizes and shares of sets by how much each row moves them, elsewhere by Nadeau and \
+                                 Bengio's correction. Mean coverage needs neither, as it is the same over all splits \
+                                 of any rows.";
 
 /// What the fourth verdict means.
 const IRREFUTABLE: &str = "A claim is irrefutable where no numbers could have spoken against it by its rule: it is not \

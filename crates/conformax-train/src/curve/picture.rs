@@ -30,7 +30,7 @@ fn panel(title: &str, epochs: &[EpochRecord], styles: &[Style; 2], lines: Lines)
     let values = || series.iter().flat_map(|series| &series.points).map(|point| point.y);
     let (low, high) = values().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(y), high.max(y)));
     let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
-    let mut plot = Plot::new(Frame::NAMED, &epoch_axis(epochs), &Axis::even(title, low, high));
+    let mut plot = Plot::new(Frame::NAMED, &epoch_axis(epochs), &Axis::even("", low, high));
     for series in &series {
         plot.line(series);
         plot.marks(series, 2.2);
