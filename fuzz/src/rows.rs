@@ -108,7 +108,7 @@ fn check_sets<T: Logit>(case: &Case<'_>, row: Row<'_, T>, wide: &[f64], scores: 
 /// Each label at its own score or right below it, and at most this threshold: the scores that decide are the definition's.
 fn check_by_label<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, scores: &[f64], threshold: f64) {
     let own = |(label, score): (usize, &f64)| {
-        if label % 2 == 0 { *score } else { score.next_down() }.min(threshold)
+        if label.is_multiple_of(2) { *score } else { score.next_down() }.min(threshold)
     };
     let own: Vec<f64> = scores.iter().enumerate().map(own).collect();
     let wide: Vec<f64> = (0..scores.len() as u32).map(|label| row.logit(label)).collect();

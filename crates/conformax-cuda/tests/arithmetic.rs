@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use conformax::{Alpha, Calibrated, CalibrationScores, EntmaxScore, Gamma, Logits, Row, Score};
+use conformax::{EntmaxScore, Gamma, Logits, Predictor, Row, Score, Thresholds};
 
 // The very file of the core: its functions are not public.
 #[allow(dead_code, clippy::disallowed_methods)]

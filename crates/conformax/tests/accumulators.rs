@@ -251,7 +251,7 @@ fn a_search_finds_the_thresholds_of_sorted_scores() {
         // Certain rows score 0; some true labels are impossible and score infinity.
         for row in (0..rows).step_by(3) {
             let label = data.labels[row] as usize;
-            data.logits[row * 6 + label] = if row % 21 == 0 { never } else { 9.0 };
+            data.logits[row * 6 + label] = if row.is_multiple_of(21) { never } else { 9.0 };
         }
         let alphas: Vec<Alpha> =
             ["0.9", "0.5", "0.4", "0.1", "0.05", "0.01", "0.0001"].map(|text| text.parse().unwrap()).to_vec();

@@ -135,8 +135,9 @@ fn entmax_sets_are_the_definition() {
                 let set = set_of(&at(score, threshold), &logits, None);
                 assert_eq!(set, labels, "{logits:?}, gamma {gamma}, threshold {threshold:e}");
                 // By label, at most this threshold: the label's own score, or just below it.
-                let own =
-                    |place: usize| if place % 3 == 0 { scores[place].next_down() } else { scores[place] };
+                let own = |place: usize| {
+                    if place.is_multiple_of(3) { scores[place].next_down() } else { scores[place] }
+                };
                 let mut by_label = vec![0.0; classes];
                 (0..classes).for_each(|place| by_label[ranked[place] as usize] = own(place).min(threshold));
                 let own_wanted: Vec<u32> = (0..classes)

@@ -51,7 +51,7 @@ pub fn membership_is_the_definition<S: Score>(score: &S, logits: &[f64], u: Opti
     }
     for (odd, even) in [(0, 1), (1, 0), (0, 0)] {
         // Some labels at their own score, the others right below it.
-        let below = |label: usize| if label % 2 == 0 { even } else { odd } == 1;
+        let below = |label: usize| if label.is_multiple_of(2) { even } else { odd } == 1;
         let own = |(label, score): (usize, &f64)| if below(label) { score.next_down() } else { *score };
         let own: Vec<f64> = scores.iter().enumerate().map(own).collect();
         let inside = |label: u32| scores[label as usize] <= own[label as usize];
