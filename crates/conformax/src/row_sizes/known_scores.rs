@@ -89,6 +89,7 @@ fn count_around(
 }
 
 #[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "scores to search among need no fixed bits")]
 mod tests {
     use std::cell::Cell;
 
