@@ -125,7 +125,8 @@ fn other_files_and_versions_are_refused_by_name() {
 
 #[test]
 fn what_contradicts_itself_is_refused() {
-    refused(|file| file["n"] = json!(40), "41 scores of 40");
+    refused(|file| file["n"] = json!(40), "40 rows give 37");
+    refused(|file| file["scores"] = json!("AAAAAAAAAAA="), "1 scores of 41");
     refused(|file| file["levels"][0]["threshold"] = json!(2.5), "the score of its rank");
     refused(|file| file["levels"][0]["rank"] = json!(39), "rank 39");
     refused(|file| file["levels"][2]["rank"] = json!(41), "rank 41");

@@ -38,7 +38,7 @@ pub struct Parameters {
 
 impl Parameters {
     /// A parameter that would be ignored is more likely a mistake than a wish; saying the same thing twice is neither.
-    fn expect_taken(self, name: &'static str, spec: ScoreSpec) -> Result<()> {
+    fn expect_taken(self, spec: ScoreSpec) -> Result<()> {
         fn taken<V: PartialEq + fmt::Debug>(
             score: &'static str,
             name: &'static str,
@@ -52,7 +52,7 @@ impl Parameters {
                 _ => Ok(()),
             }
         }
-        let has = spec.parameters();
+        let (name, has) = (spec.name(), spec.parameters());
         taken(name, "gamma", (self.gamma, has.gamma), |gamma| gamma.to_string())?;
         taken(name, "lambda", (self.lambda, has.lambda), |lambda| lambda.to_string())?;
         taken(name, "k_reg", (self.k_reg, has.k_reg), |k_reg| k_reg.to_string())?;
@@ -128,7 +128,7 @@ macro_rules! list {
                     let known = $score::NAMES.iter().chain($score::ALIASES).find(|known| **known == wanted);
                     if let Some(known) = known {
                         let spec = Self::$variant($score::named(known, &parameters)?);
-                        parameters.expect_taken(known, spec)?;
+                        parameters.expect_taken(spec)?;
                         return Ok(spec);
                     }
                 )+
