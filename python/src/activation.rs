@@ -50,7 +50,9 @@ fn forward<'py, T: Width>(
     let p = run(py, n_threads, |stop| {
         let mut out = vec![T::Out::default(); view.rows() * view.classes()];
         let rows = Rows { view, u: None, first_row: 0 };
-        rows.fill(stop, view.classes(), &mut out, |_, logits, out| entmax.forward_rows_into(logits, out))?;
+        rows.fill(stop, (view.classes(), 1), &mut out, |_, logits, out| {
+            entmax.forward_rows_into(logits, out)
+        })?;
         Ok(out)
     })?;
     Ok(PyArray1::from_vec(py, p).into_any())

@@ -179,7 +179,7 @@ impl Calibration {
             let rows = Rows { view, u: u.as_deref(), first_row };
             let classes = rows.view.classes();
             let mut out = vec![0.0; rows.view.rows() * classes];
-            rows.fill(stop, classes, &mut out, |_, logits, out| {
+            rows.fill(stop, (classes, classes.div_ceil(64)), &mut out, |_, logits, out| {
                 let p_values = calibration.p_values(logits)?;
                 out.iter_mut().zip(p_values).for_each(|(out, p)| *out = p.value());
                 Ok(())

@@ -141,7 +141,8 @@ impl Evaluator {
             Ok(out)
         });
         let seen = evaluated.seen;
-        let facts = (seen.rows, seen.seen, seen.first, seen.are_the_same_data());
+        let first = seen.first.filter(|_| seen.are_no_chance());
+        let facts = (seen.rows, seen.seen, first, seen.are_the_same_data());
         Ok((found.collect::<PyResult<_>>()?, facts))
     }
 }

@@ -136,7 +136,7 @@ pub fn score_labels<'py>(
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
         let rows = Rows { view, u: u.as_deref(), first_row };
         let mut out = vec![0.0; rows.view.rows()];
-        rows.fill(stop, 1, &mut out, |first, logits, out| {
+        rows.fill(stop, (1, 1), &mut out, |first, logits, out| {
             let labelled = logits.labelled(&labels[first..first + logits.len()])?;
             out.copy_from_slice(&conformax::score_labels(&spec, labelled)?);
             Ok(())
@@ -163,7 +163,7 @@ pub fn score_all<'py>(
         let rows = Rows { view, u: u.as_deref(), first_row };
         let classes = rows.view.classes();
         let mut out = vec![0.0; rows.view.rows() * classes];
-        rows.fill(stop, classes, &mut out, |_, logits, out| {
+        rows.fill(stop, (classes, classes.div_ceil(64)), &mut out, |_, logits, out| {
             out.copy_from_slice(&conformax::score_all_labels(&spec, logits)?);
             Ok(())
         })?;

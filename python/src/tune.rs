@@ -37,10 +37,12 @@ pub fn tune<'py>(
     let (calibrating, tuning) = (calibrating.as_array().to_vec(), tuning.as_array().to_vec());
     let model = with_view!(view, view => run(py, n_threads, |stop| {
         let classes = view.classes();
-        let grid: Vec<ScoreSpec> = grid.iter().map(|score| score.spec).collect();
+        let (grid, candidates): (Vec<ScoreSpec>, usize) = (grid.iter().map(|score| score.spec).collect(), grid.len());
         let tuner = Tuner::new(grid, classes, alpha)?.with_masked(masked);
         let mut tuner = tuner.remembering(Remember::Rows);
-        let picked = Picked { view, labels: &labels, stop };
+        // A row is scored by every candidate, so blocks are as much shorter.
+        let per_block = (BLOCK / classes.max(1) / candidates.div_ceil(16)).max(8);
+        let picked = Picked { view, labels: &labels, per_block, stop };
         picked.each(&tuning, |logits, labels| tuner.extend(logits.labelled(labels)?))?;
         let mut sizes = tuner.finish()?;
         picked.each(&tuning, |logits, _| sizes.extend(logits))?;
@@ -58,6 +60,7 @@ pub fn tune<'py>(
 struct Picked<'a, T> {
     view: View<'a, T>,
     labels: &'a [u32],
+    per_block: usize,
     stop: &'a Stop,
 }
 
@@ -69,7 +72,7 @@ impl<T: Number + Logit> Picked<'_, T> {
         mut work: impl FnMut(Logits<'_, T>, &[u32]) -> conformax::Result<()>,
     ) -> Result<(), Fault> {
         let (classes, mut scratch) = (self.view.classes(), Vec::new());
-        for (block, rows) in rows.chunks((BLOCK / classes.max(1)).max(1)).enumerate() {
+        for (block, rows) in rows.chunks(self.per_block).enumerate() {
             if self.stop.requested() {
                 return Err(Fault::Stopped);
             }
@@ -78,7 +81,7 @@ impl<T: Number + Logit> Picked<'_, T> {
                 values.extend_from_slice(self.view.rows_in(row..row + 1, &mut scratch));
             }
             let labels: Vec<u32> = rows.iter().map(|row| self.labels[*row as usize]).collect();
-            let before = (block * (BLOCK / classes.max(1)).max(1)) as u64;
+            let before = (block * self.per_block) as u64;
             Logits::new(&values, classes).and_then(|logits| work(logits, &labels)).map_err(|error| {
                 match error.row().and_then(|row| rows.get(row.saturating_sub(before) as usize)) {
                     Some(row) => error.at_row(*row as u64),

@@ -18,9 +18,9 @@ use crate::error::{Fault, value_error};
 /// Logits in a block: a fraction of a millisecond's work, and little to hold where a block must be copied.
 const SHARE: usize = 1 << 18;
 
-/// Logits that the core is handed at a time, which spreads them over the threads itself: some tens of milliseconds' work
-/// between two looks for a signal.
-pub const BLOCK: usize = 1 << 24;
+/// Logits that the core is handed at a time, which spreads them over the threads itself: some milliseconds' work between
+/// two looks for a signal, and little to hold where rows must be copied together.
+pub const BLOCK: usize = 1 << 21;
 
 /// How long a signal may wait.
 const TICK: Duration = Duration::from_millis(50);
@@ -131,13 +131,13 @@ pub struct Rows<'a, T> {
 }
 
 impl<T: Logit + Number> Rows<'_, T> {
-    /// Calls `work` with the first row of each block and the block; results are in row order.
-    pub fn map<R: Send>(
+    /// Calls `work` with the first row of each block of so many rows and the block; results are in row order.
+    fn map<R: Send>(
         &self,
         stop: &Stop,
+        per_block: usize,
         work: impl Fn(usize, Logits<'_, T>) -> conformax::Result<R> + Sync,
     ) -> Result<Vec<R>, Fault> {
-        let per_block = rows_per_block(self.view.classes());
         each_block(self.view.rows().div_ceil(per_block), stop, Vec::new, |block, scratch| {
             let first = block * per_block;
             let range = first..(first + per_block).min(self.view.rows());
@@ -177,17 +177,20 @@ impl<T: Logit + Number> Rows<'_, T> {
         Ok(())
     }
 
-    /// The same with `width` numbers per row written to their place in `out`.
+    /// The same with `width` numbers per row written to their place in `out`; a number may take up to `passes` passes over
+    /// its row.
     pub fn fill<M: Send>(
         &self,
         stop: &Stop,
-        width: usize,
+        (width, passes): (usize, usize),
         out: &mut [M],
         work: impl Fn(usize, Logits<'_, T>, &mut [M]) -> conformax::Result<()> + Sync,
     ) -> Result<(), Fault> {
-        let per_block = rows_per_block(self.view.classes());
+        let per_block = rows_per_block(self.view.classes().saturating_mul(passes));
         let places = Places::new(out, per_block * width);
-        self.map(stop, |first, logits| places.with(first / per_block, |out| work(first, logits, out)))?;
+        self.map(stop, per_block, |first, logits| {
+            places.with(first / per_block, |out| work(first, logits, out))
+        })?;
         Ok(())
     }
 }

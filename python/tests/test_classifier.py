@@ -148,7 +148,9 @@ def test_class_names_go_through(rows):
     assert cp.threshold_ == plain.threshold_
     assert cp.predict(logits).tolist() == [names[label] for label in plain.predict(logits)]
     assert cp.predict_set(logits)[0].tolist() == [names[label] for label in plain.predict_set(logits)[0]]
-    assert cp.evaluate(logits, np.array(names)[labels]).coverage == plain.evaluate(logits, labels).coverage
+    with pytest.warns(conformax.ConformaxWarning, match="also calibrated"):
+        found = cp.evaluate(logits, np.array(names)[labels], allow_seen=True)
+        assert found.coverage == plain.evaluate(logits, labels, allow_seen=True).coverage
     with pytest.raises(ValueError, match="label at row 1 is 'owl', which is none of the 10 classes"):
         cp.evaluate(logits[:2], ["class 0", "owl"])
 
@@ -269,3 +271,48 @@ def test_threads_do_not_change_a_bit(rows):
 
 def test_conformalize_is_calibrate():
     assert SplitConformalClassifier.conformalize is SplitConformalClassifier.calibrate
+
+
+def test_rows_that_calibrated_do_not_evaluate(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier().calibrate(logits[:300], labels[:300])
+    with pytest.raises(ValueError, match="100 of 200 rows also calibrated or tuned this classifier, row 0 first"):
+        cp.evaluate(logits[200:400], labels[200:400])
+    with pytest.warns(conformax.ConformaxWarning, match="no law holds"):
+        found = cp.evaluate(logits[200:400], labels[200:400], allow_seen=True)
+    assert found.coverage_interval is None
+    with pytest.raises(ValueError, match="no law to be held to"):
+        found.expect_coverage()
+    with pytest.warns(conformax.ConformaxWarning, match="5 of 305 rows .* may be chance"):
+        assert cp.evaluate(logits[295:], labels[295:]).coverage_interval is not None
+
+
+def test_equal_rows_are_no_evidence():
+    rng = np.random.default_rng(0)
+    votes = rng.integers(0, 4, size=(900, 3)).astype(float)
+    labels = rng.integers(0, 3, size=900)
+    cp = SplitConformalClassifier().calibrate(votes[:400], labels[:400])
+    assert cp.evaluate(votes[400:], labels[400:]).n == 500
+
+
+def test_an_evaluation_is_shown_as_a_table(rows):
+    logits, labels = rows
+    cp = SplitConformalClassifier().calibrate(logits[:300], labels[:300])
+    found = cp.evaluate(logits[300:], labels[300:])
+    lines = str(found).splitlines()
+    assert len(lines) == 9 and lines[2].startswith("coverage ") and "the law says" in lines[2]
+    assert found.expect_coverage() is found
+    with pytest.raises(ValueError, match="too low to be chance"):
+        cp.evaluate(logits[300:], (labels[300:] + 5) % 10).expect_coverage()
+
+
+def test_tuning_is_of_the_configured_score(rows):
+    logits, labels = rows
+    with pytest.raises(ValueError, match="this classifier's is 'inv_prob'"):
+        SplitConformalClassifier("inv_prob").tune(logits, labels)
+    with pytest.raises(ValueError, match="this classifier's is 'entmax'"):
+        SplitConformalClassifier().tune(logits, labels, over="lambda_")
+    rule = conformax.RapsScore(k_reg=3, penalty="fixed")
+    tuned = SplitConformalClassifier(rule).tune(logits, labels, over="lambda_")
+    assert {it["k_reg"] for it in tuned.tuning_["candidates"]} == {3}
+    assert tuned._calibration.score.penalty == "fixed"

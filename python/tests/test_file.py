@@ -82,8 +82,12 @@ def test_levels_set_after_calibration_are_saved(rows, tmp_path):
 def test_damaged_files_are_refused_by_name(rows, tmp_path):
     path = tmp_path / "model.json"
     SplitConformalClassifier().calibrate(*rows).save(path)
-    path.write_text(path.read_text().replace('"version": 1', '"version": 99'))
+    path.write_text(path.read_text().replace('"version": 2', '"version": 99'))
     with pytest.raises(ValueError, match="model.json.*version is 99"):
+        SplitConformalClassifier.load(path)
+    SplitConformalClassifier().calibrate(*rows).save(path)
+    path.write_text(path.read_text().replace('"allowed"', '"never"'))
+    with pytest.raises(ValueError, match="checksum"):
         SplitConformalClassifier.load(path)
     path.write_text("not json")
     with pytest.raises(ValueError, match="model.json.*damaged"):
@@ -98,9 +102,7 @@ def test_files_without_scores_predict_their_levels_and_say_why_not_others(rows, 
     logits, labels = rows
     cp = SplitConformalClassifier().calibrate(logits, labels)
     cp.save(tmp_path / "model.json")
-    file = json.loads((tmp_path / "model.json").read_text())
-    del file["scores"]
-    (tmp_path / "model.json").write_text(json.dumps(file))
+    edited(tmp_path / "model.json", lambda file: file.pop("scores"))
     loaded = SplitConformalClassifier.load(tmp_path / "model.json")
     assert loaded.scores_ is None and loaded.predict_set(logits) == cp.predict_set(logits)
     with pytest.raises(ValueError, match="without scores"):
@@ -114,10 +116,18 @@ def test_no_interval_belongs_to_the_papers_tuning(rows, tmp_path):
     cp = SplitConformalClassifier().tune(logits[:400], labels[:400])
     assert cp.evaluate(logits[400:], labels[400:]).coverage_interval is not None
     cp.save(tmp_path / "model.json")
-    text = (tmp_path / "model.json").read_text()
-    (tmp_path / "model.json").write_text(text.replace('"method": "valid"', '"method": "paper"'))
+    edited(tmp_path / "model.json", lambda file: file["tuning"].update(method="paper"))
     loaded = SplitConformalClassifier.load(tmp_path / "model.json")
     assert loaded.evaluate(logits[400:], labels[400:]).coverage_interval is None
+
+
+def edited(path: Path, change) -> None:
+    """Changes a file that, as of the first version, has no checksum."""
+    file = json.loads(path.read_text())
+    file["version"] = 1
+    del file["checksum"]
+    change(file)
+    path.write_text(json.dumps(file))
 
 
 def sets_of(path: Path) -> list[list[int]]:

@@ -61,7 +61,8 @@ def test_pandas(rows, calibrated):
     assert calibrated.predict_set(frame) == wanted
     assert calibrated.predict_set(frame.astype({0: np.float64})) == wanted
     assert calibrated.predict_set(frame.astype("Float64")) == wanted
-    assert calibrated.evaluate(frame, pd.Series(rows[1])).n == 600
+    with pytest.warns(conformax.ConformaxWarning, match="also calibrated"):
+        assert calibrated.evaluate(frame, pd.Series(rows[1]), allow_seen=True).n == 600
     with pytest.raises(ValueError, match="row 3, class 2 is NaN"):
         calibrated.predict_set(frame.astype("Float64").mask((frame.index == 3)[:, None] & (frame.columns == 2)))
     with pytest.raises(TypeError, match="real numbers"):
@@ -121,7 +122,8 @@ def test_torch(rows, calibrated):
         assert calibrated.predict_set(narrow) == expected
         assert calibrated.predict_set(narrow.requires_grad_()) == expected
     assert calibrated.predict_set(tensor.T.contiguous().T) == wanted
-    assert calibrated.evaluate(tensor, torch.from_numpy(rows[1])).n == 600
+    with pytest.warns(conformax.ConformaxWarning, match="also calibrated"):
+        assert calibrated.evaluate(tensor, torch.from_numpy(rows[1]), allow_seen=True).n == 600
 
 
 def test_one_dimension_is_one_row(rows, calibrated):
@@ -259,7 +261,7 @@ def test_wrong_shapes_and_types_say_what_was_wanted(rows, calibrated):
         ({"gamma": 0.5}, ValueError, "gamma must lie between 1 and 16, got 0.5"),
         ({"score": "softmax"}, ValueError, 'no score is called "softmax"; there are entmax'),
         ({"score": 3}, TypeError, "score must be a name or a score object, got int"),
-        ({"score": "lac", "gamma": 1.5}, ValueError, "gamma must be absent for this score"),
+        ({"score": "lac", "gamma": 1.5}, ValueError, "the score inv_prob takes no gamma, got 1.5"),
         ({"score": conformax.EntmaxScore(), "gamma": 1.5}, ValueError, "gamma belongs to the score object"),
         ({"score": "raps", "lambda_": -1.0}, ValueError, "lambda must be finite and not negative"),
         ({"masked": "perhaps"}, ValueError, 'masked must be "allowed" or "never"'),

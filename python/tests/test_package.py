@@ -91,9 +91,13 @@ def compare_class(node: ast.ClassDef, kind: type) -> int:
     for method in plain:
         found = [name for name in inspect.signature(getattr(kind, method.name)).parameters if name != "self"]
         assert arguments(method) == found, (node.name, method.name)
-    [new] = [it for it in methods if it.name == "__new__"]
-    assert [name for name in arguments(new) if name != "cls"] == list(inspect.signature(kind).parameters)
-    return len(plain) + 1
+    new = [it for it in methods if it.name == "__new__"]
+    if not new:
+        with pytest.raises(TypeError, match="No constructor"):
+            kind()
+    for it in new:
+        assert [name for name in arguments(it) if name != "cls"] == list(inspect.signature(kind).parameters)
+    return len(plain) + len(new)
 
 
 def test_compiled_objects_are_frozen():

@@ -265,27 +265,27 @@ fn read_policies(from: &mut Reader<'_>) -> Result<(Masked, Remember)> {
 fn write_sample(to: &mut Writer, rows: &RowSample) {
     let (kept, cut) = rows.clone().settled();
     to.u8(u8::from(cut));
-    to.list(&kept, |to, (row, repeated)| {
+    to.list(&kept, |to, (row, count)| {
         to.u64(*row);
-        to.u8(u8::from(*repeated));
+        to.u32(*count);
     });
 }
 
 fn read_sample(from: &mut Reader<'_>) -> Result<RowSample> {
     let cut = from.choice(&[false, true])?;
-    let kept = from.list(|from| Ok((from.u64()?, from.choice(&[false, true])?)))?;
+    let kept = from.list(|from| Ok((from.u64()?, from.u32()?)))?;
     RowSample::from_settled(kept, cut).ok_or(from.fault("their rows are not in order"))
 }
 
 fn write_row_set(to: &mut Writer, rows: &RowSet) {
-    to.u64(rows.up_to());
+    [rows.up_to(), rows.rows(), rows.pairs()].iter().for_each(|word| to.u64(*word));
     to.list(rows.as_slice(), |to, row| to.u64(*row));
 }
 
 fn read_row_set(from: &mut Reader<'_>) -> Result<RowSet> {
-    let up_to = from.u64()?;
+    let (up_to, rows, pairs) = (from.u64()?, from.u64()?, from.u64()?);
     let once = from.list(Reader::u64)?;
-    RowSet::from_parts(once, up_to).ok_or(from.fault("their rows are not in order"))
+    RowSet::from_parts(once, up_to, rows, pairs).ok_or(from.fault("their rows are not in order"))
 }
 
 fn write_predictor(to: &mut Writer, predictor: &Predictor<ScoreSpec>) {

@@ -113,6 +113,6 @@ impl<S: Score> Evaluator<S> {
         if self.n() == 0 {
             return Err(Error::NoTestRows);
         }
-        Ok(Evaluated { tallies: self.tallies, seen: self.overlap.finish() })
+        Ok(Evaluated { tallies: self.tallies, seen: self.overlap.finish(&self.model_rows) })
     }
 }

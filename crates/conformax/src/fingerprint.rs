@@ -124,13 +124,14 @@ const MOST: usize = 1 << 18;
 
 /// The rows that had a part in a model, by their fingerprints: gathered in any order and in bounded memory.
 ///
-/// The smallest fingerprints are kept, which are a random sample of the rows, the same however the rows come. What was
-/// met more than once is remembered as such: equal rows are common in honest data (empty texts, trees, quantised
-/// models), so only a row that is alone in being what it is says that it has been seen before.
+/// The smallest fingerprints are kept, which are a random sample of the rows, the same however the rows come, and how
+/// often each was met: equal rows are common in honest data (empty texts, trees, quantised models), so only a row that is
+/// alone in being what it is can say that it has been seen before, and how many come in pairs says how often that is
+/// chance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowSample {
-    /// Fingerprints in rising order, and whether each was met more than once.
-    kept: Vec<(u64, bool)>,
+    /// Fingerprints in rising order, and how often each was met.
+    kept: Vec<(u64, u32)>,
     /// Those since the last time they were put in order.
     fresh: Vec<u64>,
     /// Whether fingerprints beyond the last kept have been let go.
@@ -160,11 +161,11 @@ impl RowSample {
     fn settle(&mut self) {
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.sort_unstable();
-        let mut counted: Vec<(u64, bool)> = Vec::with_capacity(fresh.len());
+        let mut counted: Vec<(u64, u32)> = Vec::with_capacity(fresh.len());
         for row in fresh {
             match counted.last_mut() {
-                Some(last) if last.0 == row => last.1 = true,
-                _ => counted.push((row, false)),
+                Some(last) if last.0 == row => last.1 = last.1.saturating_add(1),
+                _ => counted.push((row, 1)),
             }
         }
         let kept = std::mem::take(&mut self.kept);
@@ -186,24 +187,28 @@ impl RowSample {
             Some((last, _)) if self.cut => *last,
             _ => u64::MAX,
         };
-        let once = self.kept.into_iter().filter(|(_, repeated)| !repeated).map(|(row, _)| row).collect();
-        RowSet { once, up_to }
+        let rows = self.kept.iter().map(|(_, count)| u64::from(*count)).sum();
+        let pairs = self.kept.iter().filter(|(_, count)| *count == 2).count() as u64;
+        let once = self.kept.into_iter().filter(|(_, count)| *count == 1).map(|(row, _)| row).collect();
+        RowSet { once, up_to, rows, pairs }
     }
 
     /// In order, for whoever writes them down.
-    pub(crate) fn settled(mut self) -> (Vec<(u64, bool)>, bool) {
+    pub(crate) fn settled(mut self) -> (Vec<(u64, u32)>, bool) {
         self.settle();
         (self.kept, self.cut)
     }
 
-    pub(crate) fn from_settled(kept: Vec<(u64, bool)>, cut: bool) -> Option<Self> {
-        let sound = kept.len() <= MOST && kept.is_sorted_by(|a, b| a.0 < b.0);
+    pub(crate) fn from_settled(kept: Vec<(u64, u32)>, cut: bool) -> Option<Self> {
+        let sound = kept.len() <= MOST
+            && kept.is_sorted_by(|a, b| a.0 < b.0)
+            && kept.iter().all(|(_, count)| *count > 0);
         sound.then_some(Self { kept, fresh: Vec::new(), cut })
     }
 }
 
-/// Both lists in one; what is in both was met more than once.
-fn in_order(a: Vec<(u64, bool)>, b: Vec<(u64, bool)>) -> Vec<(u64, bool)> {
+/// Both lists in one; counts of what is in both are added.
+fn in_order(a: Vec<(u64, u32)>, b: Vec<(u64, u32)>) -> Vec<(u64, u32)> {
     if a.is_empty() || b.is_empty() {
         return if a.is_empty() { b } else { a };
     }
@@ -212,7 +217,7 @@ fn in_order(a: Vec<(u64, bool)>, b: Vec<(u64, bool)>) -> Vec<(u64, bool)> {
     loop {
         match (a.peek(), b.peek()) {
             (Some(x), Some(y)) if x.0 == y.0 => {
-                both.push((x.0, true));
+                both.push((x.0, x.1.saturating_add(y.1)));
                 a.next();
                 b.next();
             }
@@ -235,11 +240,13 @@ fn in_order(a: Vec<(u64, bool)>, b: Vec<(u64, bool)>) -> Vec<(u64, bool)> {
 pub struct RowSet {
     once: Vec<u64>,
     up_to: u64,
+    rows: u64,
+    pairs: u64,
 }
 
 impl Default for RowSet {
     fn default() -> Self {
-        Self { once: Vec::new(), up_to: u64::MAX }
+        Self { once: Vec::new(), up_to: u64::MAX, rows: 0, pairs: 0 }
     }
 }
 
@@ -251,10 +258,32 @@ impl RowSet {
         sample.finish()
     }
 
-    /// From rising fingerprints, none beyond `up_to`; `None` where they are not so.
-    pub fn from_parts(once: Vec<u64>, up_to: u64) -> Option<Self> {
-        let sound = once.is_sorted_by(|a, b| a < b) && once.last().is_none_or(|last| *last <= up_to);
-        sound.then_some(Self { once, up_to })
+    /// From rising fingerprints, none beyond `up_to`, of so many rows, repeated ones included, and so many pairs of equal
+    /// rows; `None` where they do not fit together.
+    pub fn from_parts(once: Vec<u64>, up_to: u64, rows: u64, pairs: u64) -> Option<Self> {
+        let sound = once.is_sorted_by(|a, b| a < b)
+            && once.last().is_none_or(|last| *last <= up_to)
+            && pairs
+                .checked_mul(2)
+                .and_then(|paired| paired.checked_add(once.len() as u64))
+                .is_some_and(|least| least <= rows);
+        sound.then_some(Self { once, up_to, rows, pairs })
+    }
+
+    /// Rows, repeated ones included, of which anything is known.
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// How many different rows occur exactly twice.
+    pub fn pairs(&self) -> u64 {
+        self.pairs
+    }
+
+    /// How many of `others` fresh rows are equal to one of these, and alone on both sides, by chance: as many as there are
+    /// pairs here, but for how many ways there are to deal a pair out.
+    fn alike_by_chance(&self, others: u64) -> f64 {
+        if self.rows == 0 { 0.0 } else { 2.0 * self.pairs as f64 * (others as f64 / self.rows as f64) }
     }
 
     /// Whether this row is one of them.
@@ -308,21 +337,22 @@ impl Overlap {
         }
     }
 
-    pub(crate) fn finish(&self) -> SeenRows {
+    pub(crate) fn finish(&self, model: &[RowSet]) -> SeenRows {
         let alone = self.met.values().filter(|(count, _)| *count == 1);
         SeenRows {
             rows: self.looked_at,
             seen: alone.clone().count() as u64,
             first: alone.map(|(_, row)| *row).min(),
+            by_chance: model.iter().map(|rows| rows.alike_by_chance(self.looked_at)).sum(),
         }
     }
 }
 
 /// How many test rows had a part in the model: rows whose logits occur once among the model's rows and once here.
 ///
-/// Equal rows are common in honest data and are no evidence. Up to [`SeenRows::CHANCE`] of the rows may be alike by
-/// chance; more than that is the same data.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Equal rows are common in honest data and are no evidence. How many are alike by chance is told by the pairs among the
+/// model's own rows; where [`SeenRows::MOST`] of the rows and more are alike beyond that, it is the same data.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SeenRows {
     /// Rows that could be looked up.
@@ -331,15 +361,26 @@ pub struct SeenRows {
     pub seen: u64,
     /// The first of those.
     pub first: Option<u64>,
+    /// How many would be alike by chance.
+    pub by_chance: f64,
 }
 
 impl SeenRows {
-    /// The share of rows up to which being alike may be chance.
-    pub const CHANCE: f64 = 0.05;
+    /// The share of rows up to which an evaluation goes on, with a warning.
+    pub const MOST: f64 = 0.05;
+
+    /// Whether more rows were seen than chance explains: three deviations beyond what it gives on average.
+    pub fn are_no_chance(&self) -> bool {
+        self.beyond_chance() > 0.0
+    }
 
     /// Whether so many rows were seen that the evaluation says nothing about new ones.
     pub fn are_the_same_data(&self) -> bool {
-        self.seen as f64 > Self::CHANCE * self.rows as f64
+        self.beyond_chance() > Self::MOST * self.rows as f64
+    }
+
+    fn beyond_chance(&self) -> f64 {
+        self.seen as f64 - (self.by_chance + 3.0 * self.by_chance.sqrt())
     }
 }
 
@@ -421,12 +462,17 @@ mod tests {
         let model = [RowSet::new(vec![1, 2, 2, 3, 4])];
         let mut overlap = Overlap::default();
         overlap.extend(10, &[9, 2, 2, 3, 3, 4], &model);
-        let seen = overlap.finish();
+        let seen = overlap.finish(&model);
         assert_eq!((seen.rows, seen.seen, seen.first), (6, 1, Some(15)), "only 4 is alone on both sides");
-        assert!(seen.are_the_same_data());
+        assert_eq!(seen.by_chance, 2.4, "one pair among five rows, six others");
+        assert!(!seen.are_no_chance());
+        let distinct = [RowSet::new(vec![1, 2, 3, 4])];
+        let mut all = Overlap::default();
+        all.extend(0, &[1, 2, 3, 4], &distinct);
+        assert!(all.finish(&distinct).are_the_same_data());
         let mut other = Overlap::default();
         other.extend(0, &[4], &model);
         overlap.merge(&other);
-        assert_eq!(overlap.finish().seen, 0, "together it came twice");
+        assert_eq!(overlap.finish(&model).seen, 0, "together it came twice");
     }
 }

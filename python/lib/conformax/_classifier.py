@@ -249,11 +249,14 @@ class SplitConformalClassifier:
         top = _blocks.top_labels(self._rows(logits), n_threads=self.n_threads)
         return self.classes_[top]
 
-    def evaluate(self, logits: Any, labels: Any, *, alpha: Any = None, strata: Any = None, u: Any = None) -> Any:
+    def evaluate(
+        self, logits: Any, labels: Any, *, alpha: Any = None, strata: Any = None, u: Any = None, allow_seen: bool = False
+    ) -> Any:
         """Coverage, sizes and the rest on test rows; a list of `Evaluation` where there is a list of levels.
 
         Rows that calibrated or tuned would flatter the model: where more than 5 % of the rows did, that is an error, and
-        where some did, a warning. Rows that are equal to one another are no evidence and do not count.
+        where some did, a warning. Rows that are equal to one another are no evidence, and as many as chance makes alike
+        do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
         """
         # Counting is the host's, wherever the logits are: the sets are the same.
         rows, labels = self._rows(_on_host(logits)), _on_host(labels)
@@ -264,7 +267,8 @@ class SplitConformalClassifier:
         evaluator = _conformax.Evaluator(self._calibration, wanted, masked=self.masked, empty=self.empty)
         _blocks.extend(evaluator, rows, indices, as_draws(u), n_threads=self.n_threads)
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
-        _judge_seen(*seen)
+        if not _judge_seen(*seen, allow_seen):
+            metrics = [{**of_level, "coverage_interval": None, "verdict": None} for of_level in metrics]
         found = [Evaluation(**of_level) for of_level in metrics]
         return found if several else found[0]
 
@@ -456,13 +460,16 @@ class SplitConformalClassifier:
             raise not_calibrated(type(self).__name__)
 
 
-def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool) -> None:
-    if not seen:
-        return
+def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool, allowed: bool) -> bool:
+    """Whether the law of coverage holds: not where the rows calibrated or tuned."""
+    if first is None:
+        return True
     what = f"{seen} of {rows} rows also calibrated or tuned this classifier, row {first} first"
-    if same_data:
-        raise ValueError(f"{what}: evaluate on other rows")
-    warnings.warn(f"{what}; so few may be chance", ConformaxWarning, stacklevel=3)
+    if same_data and not allowed:
+        raise ValueError(f"{what}: evaluate on other rows, or give allow_seen=True if you know what that means")
+    why = "the figures flatter the model and no law holds for them" if same_data else "so few may be chance"
+    warnings.warn(f"{what}; {why}", ConformaxWarning, stacklevel=3)
+    return not same_data
 
 
 def _on_host(data: Any) -> Any:

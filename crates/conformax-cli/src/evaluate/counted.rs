@@ -37,7 +37,7 @@ pub(super) fn judge_seen(
     allowed: bool,
     console: &mut Console<'_>,
 ) -> Result<Honest, Failure> {
-    let Some(first) = seen.first else { return Ok(Honest::Yes) };
+    let Some(first) = seen.first.filter(|_| seen.are_no_chance()) else { return Ok(Honest::Yes) };
     let what = format!(
         "{data}: {} of {} also calibrated or tuned this model, row {first} first",
         count(seen.seen),

@@ -57,7 +57,7 @@ enum InputName {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum RowsEntry {
-    Once { once: String, up_to: String },
+    Once { once: String, up_to: String, rows: u64, pairs: u64 },
     All(String),
 }
 
@@ -348,19 +348,25 @@ fn decode(text: &str) -> Result<SortedScores, Problem> {
 impl RowsEntry {
     fn of(rows: &RowSet) -> Self {
         let bytes: Vec<u8> = rows.as_slice().iter().flat_map(|row| row.to_le_bytes()).collect();
-        Self::Once { once: STANDARD.encode(bytes), up_to: format!("{:016x}", rows.up_to()) }
+        let (once, up_to) = (STANDARD.encode(bytes), format!("{:016x}", rows.up_to()));
+        Self::Once { once, up_to, rows: rows.rows(), pairs: rows.pairs() }
     }
 
     fn into_set(self, field: &str) -> Result<RowSet, Problem> {
-        let read = |text: &str, up_to: Option<u64>| {
+        let read = |text: &str| -> Option<Vec<u64>> {
             let bytes = STANDARD.decode(text).ok()?;
             let (rows, rest) = bytes.as_chunks::<8>();
-            let rows = rows.iter().map(|row| u64::from_le_bytes(*row)).collect();
-            rest.is_empty().then(|| RowSet::from_parts(rows, up_to?)).flatten()
+            rest.is_empty().then(|| rows.iter().map(|row| u64::from_le_bytes(*row)).collect())
         };
         let set = match &self {
-            Self::Once { once, up_to } => read(once, u64::from_str_radix(up_to, 16).ok()),
-            Self::All(all) => read(all, Some(u64::MAX)),
+            Self::Once { once, up_to, rows, pairs } => read(once)
+                .zip(u64::from_str_radix(up_to, 16).ok())
+                .and_then(|(once, up_to)| RowSet::from_parts(once, up_to, *rows, *pairs)),
+            // The first version does not say which rows were repeated.
+            Self::All(all) => read(all).and_then(|all| {
+                let rows = all.len() as u64;
+                RowSet::from_parts(all, u64::MAX, rows, 0)
+            }),
         };
         set.ok_or_else(|| Problem::Model(format!("its `{field}` are damaged")))
     }
