@@ -170,7 +170,7 @@ fn loss<'py, T: Width>(
         let mut gradient = vec![T::Out::default(); view.rows() * classes];
         let per_block = rows_per_block(classes);
         let places = Places::new(&mut gradient, per_block * classes);
-        let losses = Rows { view, u: None, first_row: 0 }.map(stop, |first, logits| {
+        let losses = Rows { view, u: None, first_row: 0 }.map(stop, per_block, |first, logits| {
             let labels = &labels[first..first + logits.len()];
             places.with(first / per_block, |out| entmax.loss_gradient_rows_into(logits, labels, out))
         })?;

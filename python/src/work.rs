@@ -132,7 +132,7 @@ pub struct Rows<'a, T> {
 
 impl<T: Logit + Number> Rows<'_, T> {
     /// Calls `work` with the first row of each block of so many rows and the block; results are in row order.
-    fn map<R: Send>(
+    pub fn map<R: Send>(
         &self,
         stop: &Stop,
         per_block: usize,
