@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-# Numbers in a converted block: 32 MB as float64.
-_BLOCK = 1 << 22
+# Numbers in a converted block: 16 MB as float64.
+_BLOCK = 1 << 21
 
 
 Blocks = Callable[[], Iterator[tuple[int, np.ndarray]]]
