@@ -24,13 +24,13 @@ fn use_model(model: &Model) {
     let row: Vec<f32> = (0..model.classes.min(WIDE)).map(|class| (class % 7) as f32).collect();
     let row = Logits::new(&row, row.len()).expect("a model has a class");
     for kept in &model.levels {
-        let predictor = model.at(kept.level.alpha()).expect("a recorded level is known");
+        let predictor = model.at(kept.alpha()).expect("a recorded level is known");
         let (sets, probabilities) = predictor.predict_probabilities(row).expect("these logits are finite");
         assert_eq!(sets.labels().len(), probabilities.len());
     }
     let other = Alpha::new(0.37).expect("a level");
-    let recorded = model.levels.iter().any(|kept| kept.level.alpha() == other);
-    assert_eq!(model.level(other).is_ok(), recorded || model.scores.is_some());
+    let recorded = model.levels.iter().any(|kept| kept.alpha() == other);
+    assert_eq!(model.level(other).is_ok(), recorded || model.evidence.is_some());
     if let Some(calibration) = model.calibration() {
         assert_eq!(calibration.n(), model.n);
     }

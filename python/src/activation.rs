@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use crate::array::{AnyView, Number, View, with_view};
 use crate::error::value_error;
 use crate::score::one_per_row;
-use crate::work::{Places, Rows, each_block, rows_per_block, run};
+use crate::work::{Beside, Places, Rows, each_block, rows_per_block, run};
 
 /// The probabilities of every row, row after row: `float64` for `float64` logits, `float32` for the others.
 #[pyfunction]
@@ -49,7 +49,7 @@ fn forward<'py, T: Width>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let p = run(py, n_threads, |stop| {
         let mut out = vec![T::Out::default(); view.rows() * view.classes()];
-        let rows = Rows { view, u: None, first_row: 0 };
+        let rows = Rows { view, beside: Beside::default(), first_row: 0 };
         rows.fill(stop, (view.classes(), 1), &mut out, |_, logits, out| {
             entmax.forward_rows_into(logits, out)
         })?;
@@ -170,10 +170,14 @@ fn loss<'py, T: Width>(
         let mut gradient = vec![T::Out::default(); view.rows() * classes];
         let per_block = rows_per_block(classes);
         let places = Places::new(&mut gradient, per_block * classes);
-        let losses = Rows { view, u: None, first_row: 0 }.map(stop, per_block, |first, logits| {
-            let labels = &labels[first..first + logits.len()];
-            places.with(first / per_block, |out| entmax.loss_gradient_rows_into(logits, labels, out))
-        })?;
+        let losses = Rows { view, beside: Beside::default(), first_row: 0 }.map(
+            stop,
+            per_block,
+            |first, logits| {
+                let labels = &labels[first..first + logits.len()];
+                places.with(first / per_block, |out| entmax.loss_gradient_rows_into(logits, labels, out))
+            },
+        )?;
         drop(places);
         Ok((losses.concat(), gradient))
     })?;

@@ -3,17 +3,22 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use conformax::{Alpha, Remember, RowSet, ScoreSpec, SortedScores};
-use conformax_io::{ClassNames, Input, Model, Overwrite};
+use conformax::{
+    Alpha, ClusterPlan, Evidence, Level, Loss, Prior, RankChooser, Ranks, Remember, RowSet, Scheme,
+    ScoreSpec, SortedScores, Taxonomy, Thresholds, cluster_classes,
+};
+use conformax_io::{Beside, ClassNames, Input, KeptLevel, Model, Overwrite};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
 
 use crate::array::{AnyView, with_view};
 use crate::error::value_error;
 use crate::law::{alpha_of, alphas_of};
-use crate::predict::{masked_name, masked_named};
-use crate::score::{Score, one_per_row};
+use crate::predict::{Packed, empty_named, masked_name, masked_named, probabilities_of, sets_of};
+use crate::probabilities::within_sets;
+use crate::score::{OwnedBeside, Score, one_per_row};
 use crate::work::{Rows, run};
 
 /// A score, the scores it gave the calibration rows, and thresholds at some levels.
@@ -55,10 +60,180 @@ impl Calibration {
         Score { spec: self.model.score }
     }
 
-    /// The calibration scores, ascending; None where the file left them out.
+    /// The calibration scores, ascending, of all groups together; None where the file left them out.
     #[getter]
     fn scores<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyArray1<f64>>> {
-        self.model.scores.as_ref().map(|scores| PyArray1::from_slice(py, scores.as_slice()))
+        let mut scores: Vec<f64> = match self.model.evidence.as_ref()? {
+            Evidence::Groups(groups) => {
+                let rest = self.model.n == groups.last().map_or(0, SortedScores::n) && groups.len() > 1;
+                // The rows of all stand last where some classes are in no cluster.
+                let groups = if rest { &groups[groups.len() - 1..] } else { &groups[..] };
+                groups.iter().flat_map(|scores| scores.as_slice()).copied().collect()
+            }
+            Evidence::Weighted(scores) => scores.scores().to_vec(),
+            Evidence::Losses(steps) => steps.steps().iter().map(|(score, _)| *score).collect(),
+            _ => return None,
+        };
+        scores.sort_unstable_by(f64::total_cmp);
+        Some(PyArray1::from_vec(py, scores))
+    }
+
+    /// What is promised, in a sentence.
+    #[getter]
+    fn promise(&self) -> String {
+        self.model.promise()
+    }
+
+    /// What thresholds go by: "all", "class", "cluster", "group", "row_weight", "label_weight", "severity" or "cost".
+    #[getter]
+    fn by(&self) -> &'static str {
+        match &self.model.scheme {
+            Scheme::Groups(Taxonomy::All) => "all",
+            Scheme::Groups(Taxonomy::Label) => "class",
+            Scheme::Groups(Taxonomy::Cluster(_)) => "cluster",
+            Scheme::Groups(Taxonomy::Group(_)) => "group",
+            Scheme::RowWeights => "row_weight",
+            Scheme::LabelWeights(_) => "label_weight",
+            Scheme::Risk(loss) if loss.is_cost() => "cost",
+            Scheme::Risk(_) => "severity",
+        }
+    }
+
+    /// The cluster of each class, None for those of none; None where thresholds do not go by clusters.
+    #[getter]
+    fn clusters(&self) -> Option<Vec<Option<u32>>> {
+        match &self.model.scheme {
+            Scheme::Groups(Taxonomy::Cluster(clusters)) => Some(clusters.clone()),
+            _ => None,
+        }
+    }
+
+    /// What a miss or a set costs, or how labels weigh, by the name of the parameter.
+    #[getter]
+    fn losses<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let found = PyDict::new(py);
+        match &self.model.scheme {
+            Scheme::LabelWeights(weights) => found.set_item("label_weights", weights)?,
+            Scheme::Risk(loss) if loss.is_cost() => {
+                let rows: Vec<Vec<f64>> = loss.values().chunks(loss.classes()).map(<[f64]>::to_vec).collect();
+                found.set_item("cost", rows)?;
+            }
+            Scheme::Risk(loss) => found.set_item("severity", loss.values())?,
+            Scheme::Groups(_) | Scheme::RowWeights => {}
+        }
+        Ok(found)
+    }
+
+    /// Names of the groups of rows, in the order of their numbers.
+    #[getter]
+    fn group_names(&self) -> Vec<String> {
+        self.model.beside.groups.clone()
+    }
+
+    /// Names of what thresholds differ by: classes, clusters or groups.
+    #[getter]
+    fn threshold_names(&self) -> Vec<String> {
+        self.model.group_names()
+    }
+
+    /// The largest ranks of the labels, where they are limited.
+    #[getter]
+    fn ranks(&self) -> Option<Vec<u32>> {
+        self.model.ranks.as_ref().map(|ranks| ranks.as_slice().to_vec())
+    }
+
+    /// The shares of the classes that are taken out of the logits, where they are.
+    #[getter]
+    fn prior(&self) -> Option<Vec<f64>> {
+        self.model.prior.as_ref().map(|prior| prior.as_slice().to_vec())
+    }
+
+    /// The probability over calibration rows that coverage may fall short, where it is promised with one.
+    #[getter]
+    fn delta(&self) -> Option<f64> {
+        self.model.delta.map(Alpha::value)
+    }
+
+    /// For each group that too few rows cannot bring to a level: its name, its rows, and how many it needs.
+    fn too_few(&self, alpha: &str) -> PyResult<Vec<(String, u64, u64)>> {
+        let kept = self.kept(alpha)?;
+        let names = match kept.level() {
+            Some(_) => vec![String::new()],
+            None => self.model.group_names(),
+        };
+        let levels = kept.level().into_iter().chain(kept.group_levels().iter().copied());
+        let few = names.into_iter().zip(levels).filter(|(_, level)| level.rank().is_none());
+        Ok(few.map(|(name, level): (String, Level)| (name, level.n(), level.rows_needed())).collect())
+    }
+
+    /// The sets at each level: a list of (offsets, labels, the logits of these labels).
+    #[pyo3(signature = (
+        alphas, logits, u=None, *, groups=None, weights=None, masked="allowed", empty="allowed", n_threads=None, first_row=0
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        alphas: Vec<String>,
+        logits: &Bound<'py, PyUntypedArray>,
+        u: Option<PyReadonlyArray1<'py, f64>>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        masked: &str,
+        empty: &str,
+        n_threads: Option<usize>,
+        first_row: usize,
+    ) -> PyResult<Vec<Packed<'py>>> {
+        let (masked, empty) = (masked_named(masked)?, empty_named(empty)?);
+        let model = |alpha: &String| {
+            Ok(self.model.predictor(&self.kept(alpha)?).with_masked(masked).with_empty(empty))
+        };
+        let models = alphas.iter().map(model).collect::<PyResult<Vec<_>>>()?;
+        let view = AnyView::of(logits)?;
+        let beside = OwnedBeside::of(&view, u, groups, weights)?;
+        sets_of(py, &models, view, &beside, n_threads, first_row)
+    }
+
+    /// The sets at a level with the probabilities of their labels: offsets, labels, probabilities.
+    #[pyo3(signature = (
+        alpha, logits, u=None, *, groups=None, weights=None, masked="allowed", empty="allowed", n_threads=None, first_row=0
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn predict_probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        alpha: &str,
+        logits: &Bound<'py, PyUntypedArray>,
+        u: Option<PyReadonlyArray1<'py, f64>>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+        masked: &str,
+        empty: &str,
+        n_threads: Option<usize>,
+        first_row: usize,
+    ) -> PyResult<Packed<'py>> {
+        let (masked, empty) = (masked_named(masked)?, empty_named(empty)?);
+        let model = self.model.predictor(&self.kept(alpha)?).with_masked(masked).with_empty(empty);
+        let view = AnyView::of(logits)?;
+        let beside = OwnedBeside::of(&view, u, groups, weights)?;
+        probabilities_of(py, &model, view, &beside, n_threads, first_row)
+    }
+
+    /// The probabilities of the labels of packed sets at a level, from the logits of these labels.
+    #[pyo3(signature = (alpha, offsets, logits, *, groups=None, weights=None))]
+    fn set_probabilities<'py>(
+        &self,
+        py: Python<'py>,
+        alpha: &str,
+        offsets: PyReadonlyArray1<'py, i64>,
+        logits: PyReadonlyArray1<'py, f64>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        let model = self.model.predictor(&self.kept(alpha)?);
+        let (groups, weights) =
+            (groups.map(|it| it.as_array().to_vec()), weights.map(|it| it.as_array().to_vec()));
+        within_sets(py, &model, offsets, logits, groups, weights)
     }
 
     /// Number of calibration rows.
@@ -82,7 +257,7 @@ impl Calibration {
     /// The levels that are kept in the file.
     #[getter]
     fn alphas(&self) -> Vec<f64> {
-        self.model.levels.iter().map(|kept| kept.level.alpha().value()).collect()
+        self.model.levels.iter().map(|kept| kept.alpha().value()).collect()
     }
 
     /// "allowed" or "never": whether a label of logit −∞ may be in a set.
@@ -109,12 +284,8 @@ impl Calibration {
 
     /// Where coverage on so many rows lies at a level with this probability, by the exact law; None where there is none.
     fn coverage_interval(&self, alpha: &str, rows: u64, probability: f64) -> PyResult<Option<(f64, f64)>> {
-        let kept = self
-            .model
-            .level(alpha_of(alpha)?)
-            .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
-        let law = kept.thresholds().law(kept.level);
-        Ok((self.model.law_holds() && rows > 0).then(|| law.interval_of_rows(probability, rows)))
+        let law = self.kept(alpha)?.law().filter(|_| self.model.law_holds() && rows > 0);
+        Ok(law.map(|law| law.interval_of_rows(probability, rows)))
     }
 
     /// Whether the rows that calibrated had no part in tuning, so that coverage follows its law.
@@ -123,13 +294,19 @@ impl Calibration {
         self.model.law_holds()
     }
 
-    /// Threshold and rank at a level; the rank is None where there are too few rows.
-    fn level(&self, alpha: &str) -> PyResult<(f64, Option<u64>)> {
-        let level = self
-            .model
-            .level(alpha_of(alpha)?)
-            .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
-        Ok((level.threshold, level.level.rank()))
+    /// Threshold and rank at a level, where all rows share one; the rank is None where there are too few rows.
+    fn level(&self, alpha: &str) -> PyResult<(Option<f64>, Option<u64>)> {
+        let kept = self.kept(alpha)?;
+        Ok((kept.threshold(), kept.level().and_then(Level::rank)))
+    }
+
+    /// The thresholds at a level: one for all rows, or one per label or group; none where they go by weight.
+    fn thresholds(&self, alpha: &str) -> PyResult<(Option<f64>, Vec<f64>)> {
+        Ok(match self.kept(alpha)?.thresholds {
+            Thresholds::One(threshold) => (Some(threshold), Vec::new()),
+            Thresholds::PerLabel(thresholds) | Thresholds::PerGroup(thresholds) => (None, thresholds),
+            Thresholds::ByWeight(_) => (None, Vec::new()),
+        })
     }
 
     /// The same with other levels to keep.
@@ -161,22 +338,25 @@ impl Calibration {
     }
 
     /// The p-value of every label of every row, row after row.
-    #[pyo3(signature = (logits, u=None, *, n_threads=None, first_row=0))]
+    #[pyo3(signature = (logits, u=None, *, groups=None, weights=None, n_threads=None, first_row=0))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn p_values<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyUntypedArray>,
         u: Option<PyReadonlyArray1<'py, f64>>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
         n_threads: Option<usize>,
         first_row: usize,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let view = AnyView::of(logits)?;
-        let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
+        let beside = OwnedBeside::of(&view, u, groups, weights)?;
         let calibration = self.model.calibration().ok_or_else(|| {
             PyValueError::new_err("p-values need the calibration scores, which were left out of the file")
         })?;
         let p = with_view!(view, view => run(py, n_threads, |stop| {
-            let rows = Rows { view, u: u.as_deref(), first_row };
+            let rows = Rows { view, beside: beside.borrow(), first_row };
             let classes = rows.view.classes();
             let mut out = vec![0.0; rows.view.rows() * classes];
             rows.fill(stop, (classes, classes.div_ceil(64)), &mut out, |_, logits, out| {
@@ -190,6 +370,113 @@ impl Calibration {
     }
 }
 
+impl Calibration {
+    fn kept(&self, alpha: &str) -> PyResult<KeptLevel> {
+        self.model.level(alpha_of(alpha)?).map_err(|problem| PyValueError::new_err(problem.to_string()))
+    }
+}
+
+/// How thresholds follow from calibration rows.
+#[pyclass(frozen, from_py_object, module = "conformax._conformax")]
+#[derive(Clone)]
+pub struct Rule {
+    scheme: Scheme,
+    ranks: Option<Ranks>,
+}
+
+#[pymethods]
+impl Rule {
+    #[new]
+    #[pyo3(signature = (
+        by="all", *, clusters=None, groups=0, label_weights=None, severity=None, cost=None, ranks=None
+    ))]
+    fn new(
+        by: &str,
+        clusters: Option<Vec<Option<u32>>>,
+        groups: usize,
+        label_weights: Option<Vec<f64>>,
+        severity: Option<Vec<f64>>,
+        cost: Option<Vec<Vec<f64>>>,
+        ranks: Option<Vec<u32>>,
+    ) -> PyResult<Self> {
+        let missing = |what: &str| PyValueError::new_err(format!("thresholds by {by} need {what}"));
+        let scheme = match by {
+            "all" => Scheme::default(),
+            "class" => Scheme::Groups(Taxonomy::Label),
+            "cluster" => Scheme::Groups(Taxonomy::Cluster(clusters.ok_or_else(|| missing("clusters"))?)),
+            "group" => Scheme::Groups(Taxonomy::Group(groups)),
+            "row_weight" => Scheme::RowWeights,
+            "label_weight" => Scheme::LabelWeights(label_weights.ok_or_else(|| missing("weights"))?),
+            "severity" => {
+                let severity = severity.ok_or_else(|| missing("a severity"))?;
+                Scheme::Risk(Loss::severity(severity).map_err(value_error)?)
+            }
+            "cost" => {
+                let cost = cost.ok_or_else(|| missing("costs"))?;
+                let classes = cost.len();
+                Scheme::Risk(Loss::cost(cost.concat(), classes).map_err(value_error)?)
+            }
+            _ => return Err(PyValueError::new_err(format!("thresholds cannot go by {by:?}"))),
+        };
+        Ok(Self { scheme, ranks: ranks.map(Ranks::new).transpose().map_err(value_error)? })
+    }
+}
+
+/// The fingerprint of each row.
+#[pyfunction]
+pub fn row_fingerprints<'py>(
+    py: Python<'py>,
+    logits: &Bound<'py, PyUntypedArray>,
+) -> PyResult<Bound<'py, PyArray1<u64>>> {
+    let view = AnyView::of(logits)?;
+    let found = with_view!(view, view => run(py, None, |stop| {
+        let mut all = Vec::with_capacity(view.rows());
+        let rows = Rows { view, beside: crate::work::Beside::default(), first_row: 0 };
+        rows.each(stop, |_, logits| {
+            all.extend(conformax::row_fingerprints(logits));
+            Ok(())
+        })?;
+        Ok(all)
+    }))?;
+    Ok(PyArray1::from_vec(py, found))
+}
+
+/// Which rows find clusters, how many clusters, and how many rows a class needs among them; None where there are too few.
+#[pyfunction]
+pub fn cluster_plan(
+    counts: Vec<u64>,
+    alpha: &str,
+    rows: u64,
+    seed: u64,
+) -> PyResult<Option<(Vec<u64>, usize, u64)>> {
+    let plan = ClusterPlan::for_counts(&counts, alpha_of(alpha)?);
+    Ok(plan.map(|plan| {
+        let clustering = (0..rows).filter(|row| plan.clusters_row(*row, seed)).collect();
+        (clustering, plan.clusters, plan.rows_wanted)
+    }))
+}
+
+/// The largest rank of each label, chosen on rows that do not calibrate.
+#[pyfunction]
+pub fn choose_ranks<'py>(
+    py: Python<'py>,
+    logits: &Bound<'py, PyUntypedArray>,
+    labels: PyReadonlyArray1<'py, u32>,
+    alpha: &str,
+) -> PyResult<Vec<u32>> {
+    let view = AnyView::of(logits)?;
+    let (labels, alpha) = (one_per_row(&view, labels, "labels")?, alpha_of(alpha)?);
+    with_view!(view, view => run(py, None, |stop| {
+        let mut chooser = RankChooser::new(view.classes())?;
+        let rows = Rows { view, beside: crate::work::Beside::default(), first_row: 0 };
+        rows.each(stop, |first, logits| {
+            let labelled = logits.labelled(&labels[first..first + logits.len()])?;
+            chooser.extend(labelled).map_err(|error| error.offset_rows(first as u64))
+        })?;
+        Ok(chooser.finish(alpha)?.as_slice().to_vec())
+    }))
+}
+
 /// Labelled rows in, a calibration out: the core's accumulator.
 #[pyclass(frozen, module = "conformax._conformax")]
 pub struct Calibrator {
@@ -200,29 +487,38 @@ pub struct Calibrator {
 #[pymethods]
 impl Calibrator {
     #[new]
-    #[pyo3(signature = (score, classes, *, masked="allowed"))]
-    fn new(score: &Score, classes: usize, masked: &str) -> PyResult<Self> {
+    #[pyo3(signature = (score, classes, *, masked="allowed", rule=None))]
+    fn new(score: &Score, classes: usize, masked: &str, rule: Option<Rule>) -> PyResult<Self> {
         let calibrator = conformax::Calibrator::new(score.spec, classes).map_err(value_error)?;
-        let calibrator = calibrator.with_masked(masked_named(masked)?).remembering(Remember::Rows);
+        let mut calibrator = calibrator.with_masked(masked_named(masked)?).remembering(Remember::Rows);
+        if let Some(Rule { scheme, ranks }) = rule {
+            calibrator = calibrator.under(scheme).map_err(value_error)?;
+            if let Some(ranks) = ranks {
+                calibrator = calibrator.with_ranks(ranks).map_err(value_error)?;
+            }
+        }
         Ok(Self { inner: Mutex::new(calibrator) })
     }
 
     /// Takes in rows with their labels. An error names the row in the whole and leaves everything as it was.
-    #[pyo3(signature = (logits, labels, u=None, *, n_threads=None))]
+    #[pyo3(signature = (logits, labels, u=None, *, groups=None, weights=None, n_threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn extend<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyUntypedArray>,
         labels: PyReadonlyArray1<'py, u32>,
         u: Option<PyReadonlyArray1<'py, f64>>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
         n_threads: Option<usize>,
     ) -> PyResult<()> {
         let view = AnyView::of(logits)?;
         let labels = one_per_row(&view, labels, "labels")?;
-        let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
+        let beside = OwnedBeside::of(&view, u, groups, weights)?;
         let mut whole = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let extended = with_view!(view, view => run(py, n_threads, |stop| {
-            let rows = Rows { view, u: u.as_deref(), first_row: whole.n() as usize };
+            let rows = Rows { view, beside: beside.borrow(), first_row: whole.n() as usize };
             rows.each(stop, |first, logits| {
                 whole.extend(logits.labelled(&labels[first..first + logits.len()])?)
             })?;
@@ -256,14 +552,42 @@ impl Calibrator {
         Ok(Self { inner: Mutex::new(calibrator) })
     }
 
+    /// The cluster of each class by the scores of rows taken in by class; None for those with too few.
+    fn cluster(&self, clusters: usize, rows_wanted: u64, seed: u64) -> PyResult<Vec<Option<u32>>> {
+        let calibrator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let calibration = calibrator.finish().map_err(value_error)?;
+        cluster_classes(calibration.groups(), clusters, rows_wanted, seed).map_err(value_error)
+    }
+
     /// The calibration of all rows taken in, with thresholds at these levels.
-    #[pyo3(signature = (alphas, *, names=None, input="logits"))]
-    fn finish(&self, alphas: Vec<String>, names: Option<Vec<String>>, input: &str) -> PyResult<Calibration> {
+    #[pyo3(signature = (
+        alphas, *, names=None, input="logits", delta=None, groups=None, estimated=false, prior=None, choosing_rows=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn finish(
+        &self,
+        alphas: Vec<String>,
+        names: Option<Vec<String>>,
+        input: &str,
+        delta: Option<String>,
+        groups: Option<Vec<String>>,
+        estimated: bool,
+        prior: Option<Vec<f64>>,
+        choosing_rows: Option<PyReadonlyArray1<'_, u64>>,
+    ) -> PyResult<Calibration> {
         let calibrator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let calibration = calibrator.finish().map_err(value_error)?;
         let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
         model.input = Input::named(input)
             .ok_or_else(|| PyValueError::new_err(format!("there is no input {input:?}")))?;
+        model.beside = Beside { column: None, groups: groups.unwrap_or_default(), estimated };
+        model.prior = prior.map(Prior::new).transpose().map_err(value_error)?;
+        model.choosing_rows = choosing_rows.map(|rows| RowSet::new(rows.as_array().to_vec()));
+        if let Some(delta) = delta {
+            model = model
+                .with_delta(alpha_of(&delta)?)
+                .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        }
         Ok(Calibration { model })
     }
 }

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use conformax::{Alpha, Metrics, PredictionSets, ScoreSpec, Strata, Verdict};
+use conformax::{
+    Alpha, Metrics, PredictionSets, Scheme, ScoreSpec, Strata, Taxonomy, Verdict, interval_of_share,
+};
 use conformax_io::{KeptLevel, Model};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
@@ -14,7 +16,7 @@ use crate::calibration::Calibration;
 use crate::error::value_error;
 use crate::law::{alpha_of, alphas_of};
 use crate::predict::{empty_named, masked_named};
-use crate::score::one_per_row;
+use crate::score::{OwnedBeside, one_per_row};
 use crate::work::{Rows, run};
 
 /// Every metric of packed sets against the true labels. Undefined ones are None, or NaN inside arrays.
@@ -71,13 +73,22 @@ pub struct Evaluator {
     inner: Mutex<conformax::Evaluator<ScoreSpec>>,
     model: Model,
     levels: Vec<KeptLevel>,
+    /// Of the groups that rows are counted by.
+    names: Vec<String>,
 }
 
 #[pymethods]
 impl Evaluator {
     #[new]
-    #[pyo3(signature = (calibration, alphas, *, masked="allowed", empty="allowed"))]
-    fn new(calibration: &Calibration, alphas: Vec<String>, masked: &str, empty: &str) -> PyResult<Self> {
+    #[pyo3(signature = (calibration, alphas, *, masked="allowed", empty="allowed", by=None, groups=None))]
+    fn new(
+        calibration: &Calibration,
+        alphas: Vec<String>,
+        masked: &str,
+        empty: &str,
+        by: Option<&str>,
+        groups: Option<Vec<String>>,
+    ) -> PyResult<Self> {
         let (masked, empty) = (masked_named(masked)?, empty_named(empty)?);
         let model = calibration.model.clone();
         let level =
@@ -85,27 +96,56 @@ impl Evaluator {
         let levels = alphas_of(&alphas)?.into_iter().map(level).collect::<PyResult<Vec<_>>>()?;
         let predictors =
             levels.iter().map(|kept| model.predictor(kept).with_masked(masked).with_empty(empty));
-        let evaluator =
+        let mut evaluator =
             conformax::Evaluator::new(predictors.collect(), model.classes).map_err(value_error)?;
-        Ok(Self { inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
+        let mut names = Vec::new();
+        if let Some(by) = by {
+            let taxonomy = match (by, &model.scheme) {
+                ("class", _) => {
+                    let name = |label: usize| match &model.names {
+                        Some(names) => names.as_slice()[label].clone(),
+                        None => label.to_string(),
+                    };
+                    names = (0..model.classes).map(name).collect();
+                    Taxonomy::Label
+                }
+                ("cluster", Scheme::Groups(taxonomy @ Taxonomy::Cluster(_))) => {
+                    names = model.group_names();
+                    taxonomy.clone()
+                }
+                ("group", _) => {
+                    names = groups.unwrap_or_else(|| model.beside.groups.clone());
+                    Taxonomy::Group(names.len())
+                }
+                _ => return Err(PyValueError::new_err(format!("rows cannot be counted by {by:?}"))),
+            };
+            evaluator = evaluator.by(taxonomy).map_err(value_error)?;
+        }
+        if let Scheme::Risk(loss) = &model.scheme {
+            evaluator = evaluator.losing(loss.clone()).map_err(value_error)?;
+        }
+        Ok(Self { names, inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
     }
 
     /// Takes in rows with their true labels.
-    #[pyo3(signature = (logits, labels, u=None, *, n_threads=None))]
+    #[pyo3(signature = (logits, labels, u=None, *, groups=None, weights=None, n_threads=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn extend<'py>(
         &self,
         py: Python<'py>,
         logits: &Bound<'py, PyUntypedArray>,
         labels: PyReadonlyArray1<'py, u32>,
         u: Option<PyReadonlyArray1<'py, f64>>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+        weights: Option<PyReadonlyArray1<'py, f64>>,
         n_threads: Option<usize>,
     ) -> PyResult<()> {
         let view = AnyView::of(logits)?;
         let labels = one_per_row(&view, labels, "labels")?;
-        let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
+        let beside = OwnedBeside::of(&view, u, groups, weights)?;
         let mut whole = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let extended = with_view!(view, view => run(py, n_threads, |stop| {
-            let rows = Rows { view, u: u.as_deref(), first_row: whole.n() as usize };
+            let rows = Rows { view, beside: beside.borrow(), first_row: whole.n() as usize };
             rows.each(stop, |first, logits| {
                 whole.extend(logits.labelled(&labels[first..first + logits.len()])?)
             })?;
@@ -127,17 +167,30 @@ impl Evaluator {
         let strata = strata_of(strata)?;
         let evaluator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let evaluated = evaluator.finish().map_err(value_error)?;
-        let found = self.levels.iter().zip(&evaluated.tallies).map(|(kept, tally)| {
-            let metrics = tally.metrics(kept.level.alpha(), &strata).map_err(value_error)?;
+        let found = self.levels.iter().zip(&evaluated.tallies).enumerate().map(|(place, (kept, tally))| {
+            let metrics = tally.metrics(kept.alpha(), &strata).map_err(value_error)?;
             let out = as_dict(py, &metrics)?;
-            out.set_item("threshold", kept.threshold)?;
-            let law = kept.thresholds().law(kept.level);
-            let interval = self.model.law_holds().then(|| law.interval_of_rows(0.95, metrics.n));
-            out.set_item("coverage_interval", interval)?;
-            out.set_item(
-                "verdict",
-                verdict_name(tally.verdict(kept.level, &kept.thresholds(), self.model.law_is(kept))),
-            )?;
+            out.set_item("threshold", kept.threshold())?;
+            let law = kept.law().filter(|_| self.model.law_holds());
+            out.set_item("coverage_interval", law.map(|law| law.interval_of_rows(0.95, metrics.n)))?;
+            let verdict = kept
+                .level()
+                .map(|level| verdict_name(tally.verdict(level, &kept.thresholds, self.model.law_is(kept))));
+            out.set_item("verdict", verdict)?;
+            out.set_item("mean_loss", evaluated.losses.get(place))?;
+            if let Some(groups) = evaluated.groups.get(place) {
+                let by_group = PyDict::new(py);
+                for (name, tally) in self.names.iter().zip(groups).filter(|(_, tally)| tally.n > 0) {
+                    let entry = PyDict::new(py);
+                    entry.set_item("n", tally.n)?;
+                    entry.set_item("coverage", tally.coverage())?;
+                    entry.set_item("average_size", tally.average_size())?;
+                    let confidence = 1.0 - 0.05 / groups.iter().filter(|tally| tally.n > 0).count() as f64;
+                    entry.set_item("interval", interval_of_share(tally.covered, tally.n, confidence))?;
+                    by_group.set_item(name, entry)?;
+                }
+                out.set_item("groups", by_group)?;
+            }
             Ok(out)
         });
         let seen = evaluated.seen;

@@ -1,7 +1,8 @@
 //! Exact levels: ranks, the law of realised coverage, and seeded splits.
 
-use conformax::{Alpha, CoverageLaw, TuningSplit};
-use numpy::PyArray1;
+use conformax::{Alpha, CoverageLaw, LabelShift, Logits, TuningSplit};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::value_error;
@@ -23,6 +24,36 @@ pub fn alphas_of(texts: &[String]) -> PyResult<Vec<Alpha>> {
 #[pyfunction]
 pub fn conformal_rank(n: u64, alpha: &str) -> PyResult<Option<u64>> {
     Ok(conformax::conformal_rank(n, alpha_of(alpha)?))
+}
+
+/// The smallest rank at which coverage is at least 1 − alpha with probability 1 − delta over calibration rows.
+#[pyfunction]
+pub fn pac_rank(n: u64, alpha: &str, delta: f64) -> PyResult<Option<u64>> {
+    conformax::pac_rank(n, alpha_of(alpha)?, delta).map_err(value_error)
+}
+
+/// How much likelier each label is among the target rows than among the labelled ones.
+#[pyfunction]
+pub fn label_weights<'py>(
+    py: Python<'py>,
+    logits: PyReadonlyArray2<'py, f64>,
+    labels: PyReadonlyArray1<'py, u32>,
+    target: PyReadonlyArray2<'py, f64>,
+    method: &str,
+) -> PyResult<Vec<f64>> {
+    let method = match method {
+        "em" => LabelShift::Em,
+        "bbse" => LabelShift::Bbse,
+        _ => return Err(PyValueError::new_err(format!("method must be \"em\" or \"bbse\", got {method:?}"))),
+    };
+    let rows = |array: &PyReadonlyArray2<'py, f64>| array.as_array().iter().copied().collect::<Vec<f64>>();
+    let (source, goal, labels) = (rows(&logits), rows(&target), labels.as_array().to_vec());
+    let (classes, of_target) = (logits.as_array().ncols(), target.as_array().ncols());
+    py.detach(|| {
+        let source = Logits::new(&source, classes)?.labelled(&labels)?;
+        conformax::label_weights(source, Logits::new(&goal, of_target)?, method)
+    })
+    .map_err(value_error)
 }
 
 /// Calibration rows that give a finite threshold.

@@ -26,7 +26,7 @@ mod _conformax {
     #[pymodule_export]
     use crate::activation::{entmax, entmax_backward, entmax_gamma_derivative, entmax_loss};
     #[pymodule_export]
-    use crate::calibration::{Calibration, Calibrator};
+    use crate::calibration::{Calibration, Calibrator, Rule, choose_ranks, cluster_plan, row_fingerprints};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]
@@ -37,7 +37,9 @@ mod _conformax {
     #[pymodule_export]
     use crate::evaluate::{Evaluator, evaluate};
     #[pymodule_export]
-    use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
+    use crate::law::{
+        conformal_rank, coverage_interval, label_weights, pac_rank, rows_needed, split, tuning_split,
+    };
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};
     #[pymodule_export]

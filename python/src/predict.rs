@@ -1,17 +1,20 @@
 //! Logits and thresholds become sets, packed as offsets and labels.
 
-use conformax::{Empty, Masked, PredictionSets, Predictor, ScoreSpec, Thresholds, predict_each};
+use conformax::{
+    Empty, Logit, Logits, Masked, PredictionSets, Predictor, ScoreSpec, Thresholds, predict_each,
+};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
-use crate::score::{Score, one_per_row};
+use crate::score::{OwnedBeside, Score};
 use crate::work::{Rows, run};
 
-type Packed<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
+/// Offsets, labels, and the logits of these labels: what probabilities of the sets need.
+pub type Packed<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
 
-/// The sets at each threshold: a list of (offsets, labels).
+/// The sets at each threshold: a list of (offsets, labels, the logits of these labels).
 #[pyfunction]
 #[pyo3(signature = (
     score, thresholds, logits, u=None, *, masked="allowed", empty="allowed", n_threads=None, first_row=0
@@ -29,16 +32,27 @@ pub fn predict<'py>(
     first_row: usize,
 ) -> PyResult<Vec<Packed<'py>>> {
     let policies = (masked_named(masked)?, empty_named(empty)?);
-    let spec = score.spec;
+    let models: Vec<_> = thresholds.iter().map(|threshold| model(score.spec, *threshold, policies)).collect();
     let view = AnyView::of(logits)?;
-    let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
+    let beside = OwnedBeside::of(&view, u, None, None)?;
+    sets_of(py, &models, view, &beside, n_threads, first_row)
+}
+
+/// The sets of each predictor over all rows.
+pub fn sets_of<'py>(
+    py: Python<'py>,
+    models: &[Predictor<ScoreSpec>],
+    view: AnyView<'_>,
+    beside: &OwnedBeside,
+    n_threads: Option<usize>,
+    first_row: usize,
+) -> PyResult<Vec<Packed<'py>>> {
     let sets = with_view!(view, view => run(py, n_threads, |stop| {
-        let models: Vec<_> = thresholds.iter().map(|threshold| model(spec, *threshold, policies)).collect();
-        let rows = Rows { view, u: u.as_deref(), first_row };
+        let rows = Rows { view, beside: beside.borrow(), first_row };
         let mut whole: Vec<Joined> = models.iter().map(|_| Joined::default()).collect();
         rows.each(stop, |first, logits| {
-            let sets = predict_each(&models, logits).map_err(|error| error.offset_rows((first_row + first) as u64))?;
-            whole.iter_mut().zip(sets).for_each(|(whole, sets)| whole.append(sets));
+            let sets = predict_each(models, logits).map_err(|error| error.offset_rows((first_row + first) as u64))?;
+            whole.iter_mut().zip(sets).for_each(|(whole, sets)| whole.append(sets, logits));
             Ok(())
         })?;
         Ok(whole)
@@ -52,7 +66,6 @@ pub fn predict<'py>(
     score, threshold, logits, u=None, *, masked="allowed", empty="allowed", n_threads=None, first_row=0
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
-#[expect(clippy::type_complexity, reason = "three arrays")]
 pub fn predict_probabilities<'py>(
     py: Python<'py>,
     score: &Score,
@@ -63,25 +76,34 @@ pub fn predict_probabilities<'py>(
     empty: &str,
     n_threads: Option<usize>,
     first_row: usize,
-) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>)> {
-    let (spec, policies) = (score.spec, (masked_named(masked)?, empty_named(empty)?));
+) -> PyResult<Packed<'py>> {
+    let model = model(score.spec, threshold, (masked_named(masked)?, empty_named(empty)?));
     let view = AnyView::of(logits)?;
-    let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
-    let (sets, probabilities) = with_view!(view, view => run(py, n_threads, |stop| {
-        let model = model(spec, threshold, policies);
-        let rows = Rows { view, u: u.as_deref(), first_row };
-        let (mut whole, mut probabilities) = (Joined::default(), Vec::new());
+    let beside = OwnedBeside::of(&view, u, None, None)?;
+    probabilities_of(py, &model, view, &beside, n_threads, first_row)
+}
+
+/// The sets of a predictor over all rows, with the probabilities of their labels.
+pub fn probabilities_of<'py>(
+    py: Python<'py>,
+    model: &Predictor<ScoreSpec>,
+    view: AnyView<'_>,
+    beside: &OwnedBeside,
+    n_threads: Option<usize>,
+    first_row: usize,
+) -> PyResult<Packed<'py>> {
+    let whole = with_view!(view, view => run(py, n_threads, |stop| {
+        let rows = Rows { view, beside: beside.borrow(), first_row };
+        let mut whole = Joined::default();
         rows.each(stop, |first, logits| {
             let found = model.predict_probabilities(logits);
             let (sets, p) = found.map_err(|error| error.offset_rows((first_row + first) as u64))?;
-            whole.append(sets);
-            probabilities.extend(p);
+            whole.append_with(sets, |numbers, _, _| numbers.extend(p));
             Ok(())
         })?;
-        Ok((whole, probabilities))
+        Ok(whole)
     }))?;
-    let (offsets, labels) = packed(py, sets);
-    Ok((offsets, labels, PyArray1::from_vec(py, probabilities)))
+    Ok(packed(py, whole))
 }
 
 fn model(score: ScoreSpec, threshold: f64, (masked, empty): (Masked, Empty)) -> Predictor<ScoreSpec> {
@@ -116,11 +138,25 @@ pub fn empty_named(name: &str) -> PyResult<Empty> {
 struct Joined {
     offsets: Vec<i64>,
     labels: Vec<u32>,
+    /// One for each label.
+    numbers: Vec<f64>,
 }
 
 impl Joined {
-    fn append(&mut self, sets: PredictionSets) {
+    /// With the logits of the labels, so that probabilities can be had after the rows have gone.
+    fn append<T: Logit>(&mut self, sets: PredictionSets, logits: Logits<'_, T>) {
+        let (all, classes) = (logits.as_slice(), logits.classes());
+        self.append_with(sets, |numbers, offsets, labels| {
+            numbers.reserve(labels.len());
+            for (row, ends) in all.chunks_exact(classes).zip(offsets.windows(2)) {
+                numbers.extend(labels[ends[0]..ends[1]].iter().map(|label| row[*label as usize].to_f64()));
+            }
+        });
+    }
+
+    fn append_with(&mut self, sets: PredictionSets, more: impl FnOnce(&mut Vec<f64>, &[usize], &[u32])) {
         let (_, offsets, mut labels) = sets.into_parts();
+        more(&mut self.numbers, &offsets, &labels);
         if self.offsets.is_empty() {
             // On 64-bit systems the memory serves as it is.
             self.offsets = bytemuck::allocation::try_cast_vec(offsets)
@@ -134,9 +170,9 @@ impl Joined {
     }
 }
 
-fn packed<'py>(py: Python<'py>, Joined { mut offsets, labels }: Joined) -> Packed<'py> {
+fn packed<'py>(py: Python<'py>, Joined { mut offsets, labels, numbers }: Joined) -> Packed<'py> {
     if offsets.is_empty() {
         offsets.push(0);
     }
-    (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels))
+    (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels), PyArray1::from_vec(py, numbers))
 }

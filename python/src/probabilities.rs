@@ -1,6 +1,6 @@
 //! Probabilities of the labels of a set, and logits from the probabilities of others.
 
-use conformax::{Predictor, Thresholds, log_probability};
+use conformax::{Logits, Predictor, ScoreSpec, Thresholds, log_probability};
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -18,16 +18,41 @@ pub fn set_probabilities<'py>(
     offsets: PyReadonlyArray1<'py, i64>,
     logits: PyReadonlyArray1<'py, f64>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let (spec, logits) = (score.spec, logits.as_array().to_vec());
+    let predictor = Predictor::new(score.spec, Thresholds::One(threshold));
+    within_sets(py, &predictor, offsets, logits, None, None)
+}
+
+/// The same of any predictor; the group or weight of each row comes along where thresholds go by it.
+pub fn within_sets<'py>(
+    py: Python<'py>,
+    predictor: &Predictor<ScoreSpec>,
+    offsets: PyReadonlyArray1<'py, i64>,
+    logits: PyReadonlyArray1<'py, f64>,
+    groups: Option<Vec<u32>>,
+    weights: Option<Vec<f64>>,
+) -> PyResult<Bound<'py, PyArray1<f64>>> {
+    let logits = logits.as_array().to_vec();
     let offsets: Vec<usize> = offsets.as_array().iter().map(|place| *place as usize).collect();
     let found = py.detach(|| {
-        let predictor = Predictor::new(spec, Thresholds::One(threshold));
         let mut out = Vec::with_capacity(logits.len());
         for (row, ends) in offsets.windows(2).enumerate() {
             let Some(set) = logits.get(ends[0]..ends[1]) else {
                 return Err(PyValueError::new_err("offsets must rise from 0 to the number of labels"));
             };
-            let p = predictor.probabilities_within(set);
+            if set.is_empty() {
+                continue;
+            }
+            let p = Logits::new(set, set.len()).and_then(|logits| {
+                let logits = match groups.as_ref().and_then(|groups| groups.get(row..=row)) {
+                    Some(group) => logits.with_groups(group)?,
+                    None => logits,
+                };
+                let logits = match weights.as_ref().and_then(|weights| weights.get(row..=row)) {
+                    Some(weight) => logits.with_weights(weight)?,
+                    None => logits,
+                };
+                predictor.probabilities_within(logits)
+            });
             out.extend(p.map_err(|error| value_error(error.offset_rows(row as u64)))?);
         }
         Ok(out)

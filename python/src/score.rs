@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::array::{AnyView, with_view};
 use crate::error::value_error;
-use crate::work::{Rows, run};
+use crate::work::{Beside, Rows, run};
 
 /// A non-conformity score with its parameters; larger is stranger.
 #[pyclass(frozen, eq, from_py_object, module = "conformax._conformax")]
@@ -134,7 +134,7 @@ pub fn score_labels<'py>(
     let labels = one_per_row(&view, labels, "labels")?;
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
-        let rows = Rows { view, u: u.as_deref(), first_row };
+        let rows = Rows { view, beside: Beside { u: u.as_deref(), ..Beside::default() }, first_row };
         let mut out = vec![0.0; rows.view.rows()];
         rows.fill(stop, (1, 1), &mut out, |first, logits, out| {
             let labelled = logits.labelled(&labels[first..first + logits.len()])?;
@@ -160,7 +160,7 @@ pub fn score_all<'py>(
     let (spec, view) = (score.spec, AnyView::of(logits)?);
     let u = u.map(|u| one_per_row(&view, u, "uniform draws")).transpose()?;
     let scores = with_view!(view, view => run(py, n_threads, |stop| {
-        let rows = Rows { view, u: u.as_deref(), first_row };
+        let rows = Rows { view, beside: Beside { u: u.as_deref(), ..Beside::default() }, first_row };
         let classes = rows.view.classes();
         let mut out = vec![0.0; rows.view.rows() * classes];
         rows.fill(stop, (classes, classes.div_ceil(64)), &mut out, |_, logits, out| {
@@ -170,6 +170,32 @@ pub fn score_all<'py>(
         Ok(out)
     }))?;
     Ok(PyArray1::from_vec(py, scores))
+}
+
+/// What comes with the rows of a view, copied.
+pub struct OwnedBeside {
+    u: Option<Vec<f64>>,
+    groups: Option<Vec<u32>>,
+    weights: Option<Vec<f64>>,
+}
+
+impl OwnedBeside {
+    pub fn of(
+        view: &AnyView<'_>,
+        u: Option<PyReadonlyArray1<'_, f64>>,
+        groups: Option<PyReadonlyArray1<'_, u32>>,
+        weights: Option<PyReadonlyArray1<'_, f64>>,
+    ) -> PyResult<Self> {
+        Ok(Self {
+            u: u.map(|u| one_per_row(view, u, "uniform draws")).transpose()?,
+            groups: groups.map(|groups| one_per_row(view, groups, "groups")).transpose()?,
+            weights: weights.map(|weights| one_per_row(view, weights, "weights")).transpose()?,
+        })
+    }
+
+    pub fn borrow(&self) -> Beside<'_> {
+        Beside { u: self.u.as_deref(), groups: self.groups.as_deref(), weights: self.weights.as_deref() }
+    }
 }
 
 /// A copy of an array that has an entry for each row.

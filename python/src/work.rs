@@ -126,8 +126,41 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
 #[derive(Clone, Copy)]
 pub struct Rows<'a, T> {
     pub view: View<'a, T>,
-    pub u: Option<&'a [f64]>,
+    pub beside: Beside<'a>,
     pub first_row: usize,
+}
+
+/// What comes with rows: uniform draws, groups, weights.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    pub u: Option<&'a [f64]>,
+    pub groups: Option<&'a [u32]>,
+    pub weights: Option<&'a [f64]>,
+}
+
+impl<'a> Beside<'a> {
+    /// These rows of a view with what comes with them.
+    fn with<'b, T: Logit>(
+        &self,
+        logits: Logits<'b, T>,
+        range: std::ops::Range<usize>,
+    ) -> conformax::Result<Logits<'b, T>>
+    where
+        'a: 'b,
+    {
+        let logits = match self.u {
+            Some(u) => logits.with_u(&u[range.clone()])?,
+            None => logits,
+        };
+        let logits = match self.groups {
+            Some(groups) => logits.with_groups(&groups[range.clone()])?,
+            None => logits,
+        };
+        match self.weights {
+            Some(weights) => logits.with_weights(&weights[range]),
+            None => Ok(logits),
+        }
+    }
 }
 
 impl<T: Logit + Number> Rows<'_, T> {
@@ -142,11 +175,8 @@ impl<T: Logit + Number> Rows<'_, T> {
             let first = block * per_block;
             let range = first..(first + per_block).min(self.view.rows());
             let logits = Logits::new(self.view.rows_in(range.clone(), scratch), self.view.classes());
-            let logits = match self.u {
-                Some(u) => logits.and_then(|logits| logits.with_u(&u[range])),
-                None => logits,
-            };
             logits
+                .and_then(|logits| self.beside.with(logits, range))
                 .and_then(|logits| work(first, logits))
                 .map_err(|error| error.offset_rows((self.first_row + first) as u64))
         })
@@ -166,12 +196,10 @@ impl<T: Logit + Number> Rows<'_, T> {
             }
             let range = first..(first + per_block).min(self.view.rows());
             let logits = Logits::new(self.view.rows_in(range.clone(), &mut scratch), classes)?;
-            let logits = match self.u {
-                Some(u) => logits
-                    .with_u(&u[range])
-                    .map_err(|error| error.offset_rows((self.first_row + first) as u64))?,
-                None => logits,
-            };
+            let logits = self
+                .beside
+                .with(logits, range)
+                .map_err(|error| error.offset_rows((self.first_row + first) as u64))?;
             work(first, logits)?;
         }
         Ok(())

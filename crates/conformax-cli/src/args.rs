@@ -3,6 +3,7 @@
 mod data;
 mod level;
 mod output;
+mod scheme;
 mod score;
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -11,12 +12,13 @@ use clap::{Args, Parser, Subcommand};
 pub(crate) use data::DataArgs;
 pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence};
 pub(crate) use output::{OutputArgs, overwrite};
+pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
 
 #[cfg(feature = "train")]
 use crate::train;
 use crate::{
-    calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, split, study, tune,
+    calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, split, study, tune, weigh,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -71,6 +73,7 @@ pub(crate) enum Command {
     Predict(predict::PredictArgs),
     Evaluate(evaluate::EvaluateArgs),
     Merge(merge::MergeArgs),
+    Weigh(weigh::WeighArgs),
     Plan(plan::PlanArgs),
     Inspect(inspect::InspectArgs),
     Compare(compare::CompareArgs),

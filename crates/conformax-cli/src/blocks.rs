@@ -20,22 +20,22 @@ const BLOCKS: usize = 3;
 /// How long Ctrl-C may go unnoticed.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Runs an expression over the logits of a block, whatever their type.
+/// Runs an expression over the logits of a block, whatever their type, with the groups and weights that come with them.
 macro_rules! with_logits {
     ($block:expr, $logits:ident => $body:expr) => {
         match &$block.logits {
-            conformax_io::Values::F16(values) => {
-                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
-            }
-            conformax_io::Values::Bf16(values) => {
-                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
-            }
-            conformax_io::Values::F32(values) => {
-                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
-            }
-            conformax_io::Values::F64(values) => {
-                conformax::Logits::new(values, $block.classes).and_then(|$logits| $body)
-            }
+            conformax_io::Values::F16(values) => conformax::Logits::new(values, $block.classes)
+                .and_then(|logits| $block.beside(logits))
+                .and_then(|$logits| $body),
+            conformax_io::Values::Bf16(values) => conformax::Logits::new(values, $block.classes)
+                .and_then(|logits| $block.beside(logits))
+                .and_then(|$logits| $body),
+            conformax_io::Values::F32(values) => conformax::Logits::new(values, $block.classes)
+                .and_then(|logits| $block.beside(logits))
+                .and_then(|$logits| $body),
+            conformax_io::Values::F64(values) => conformax::Logits::new(values, $block.classes)
+                .and_then(|logits| $block.beside(logits))
+                .and_then(|$logits| $body),
         }
     };
 }

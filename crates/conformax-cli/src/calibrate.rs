@@ -3,12 +3,18 @@
 use std::path::Path;
 
 use clap::Args;
-use conformax::{Calibrator, Masked, Remember, ScoreSpec, SearchStep, ThresholdSearch};
-use conformax_io::{Block, KeptLevel, LabelUse, Model, Output, Part, PartOf, Source};
+use conformax::{
+    Alpha, Calibrator, ClusterPlan, Evidence, Masked, RankChooser, Ranks, Remember, RowSet, Scheme,
+    ScoreSpec, SearchStep, Taxonomy, ThresholdSearch, Thresholds, TuningSplit, cluster_classes,
+};
+use conformax_io::{
+    Block, ClassNames, KeptLevel, LabelUse, Model, Output, Part, PartOf, Settings, Source, printable,
+};
 use serde::Serialize;
 
-use crate::args::{DataArgs, LevelArgs, MaskedChoice, OutputArgs, ScoreArgs};
-use crate::blocks::{for_each_block, in_block, with_logits};
+use crate::args::{Asked, DataArgs, LevelArgs, MaskedChoice, OutputArgs, SchemeArgs, ScoreArgs};
+use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
+use crate::chart::bar;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -27,6 +33,8 @@ Examples:
   conformax calibrate cal.parquet --score raps --k-reg 5 --alpha 0.1 --alpha 0.05 -o model.json
   conformax calibrate --logits z.npy --labels y.npy --gamma 2 --confidence 0.9 -o model.json
   python scores.py | conformax calibrate - --input probabilities -o model.json
+  conformax calibrate cal.parquet --by class -o model.json
+  conformax calibrate cal.parquet --by region --pac 0.05 -o model.json
   conformax calibrate shard7.parquet --partial -o part7   # then: conformax merge part* -o model.json")]
 pub(crate) struct CalibrateArgs {
     #[command(flatten)]
@@ -35,6 +43,8 @@ pub(crate) struct CalibrateArgs {
     score: ScoreArgs,
     #[command(flatten)]
     levels: LevelArgs,
+    #[command(flatten)]
+    scheme: SchemeArgs,
     /// What a logit of minus infinity means.
     #[arg(long, value_name = "POLICY", default_value = "allowed")]
     masked: MaskedChoice,
@@ -56,28 +66,163 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let score = args.score.spec()?;
     let masked = args.masked.into();
     let output = Output::create(&args.output.output, args.output.overwrite())?;
-    let source = args.data.open(LabelUse::Required)?;
+    let source = args.data.open_with(LabelUse::Required, |options| args.scheme.adjust(options))?;
     let (classes, names, alphas) = (source.classes(), source.names().cloned(), args.levels.alphas());
-    let mut model = if args.thresholds_only && !source.is_once_only() {
+    let Asked { scheme, mut beside, prior } = args.scheme.read(&source)?;
+    if args.thresholds_only && scheme == Scheme::RowWeights {
+        return Err(Failure::error("thresholds by weight need the scores: leave out --thresholds-only"));
+    }
+    let source = source.with_prior(prior.clone());
+    let mut model = if args.thresholds_only && args.scheme.is_plain() && !source.is_once_only() {
         let search = ThresholdSearch::new(score, classes, &alphas)?.with_masked(masked);
         let found = search_thresholds(source, search.remembering(Remember::Rows), console)?;
         Model::of_thresholds(found, classes, masked, names)
     } else {
-        let calibrator = calibrator(score, classes, masked)?;
-        let calibrator = read_all(source, calibrator, console)?;
+        let prepared = prepare(source, scheme, &alphas, args, console)?;
+        let mut calibrator = calibrator(score, classes, masked)?.under(prepared.scheme)?;
+        if let Some(ranks) = prepared.ranks {
+            calibrator = calibrator.with_ranks(ranks)?;
+        }
+        let (calibrator, groups) = read_all(prepared.source, calibrator, &prepared.calibrating, console)?;
+        beside.groups = groups;
+        let settings = Settings { beside, prior, delta: args.scheme.pac };
         if args.partial {
+            if prepared.choosing.is_some() {
+                return Err(Failure::error(
+                    "clusters and ranks are found on all rows: find them once, and give --by FILE to the parts",
+                ));
+            }
             let of = PartOf::Calibration(calibrator);
-            Part { of, names, input: args.data.input(), alphas }.write(output)?;
+            Part { of, names, input: args.data.input(), alphas, settings }.write(output)?;
             return console.note(format_args!("wrote {}", args.output.output.display()));
         }
-        let mut model = Model::new(&calibrator.finish()?, &alphas, names);
+        let mut model = model_of(calibrator, &alphas, names, settings)?;
+        model.choosing_rows = prepared.choosing;
         if args.thresholds_only {
-            model.scores = None;
+            model.evidence = None;
         }
         model
     };
     model.input = args.data.input();
     finish(&model, output, args.json, console)
+}
+
+/// The model of a finished calibration, with its groups in the order of their names.
+pub(crate) fn model_of(
+    mut calibrator: Calibrator<ScoreSpec>,
+    alphas: &[Alpha],
+    names: Option<ClassNames>,
+    mut settings: Settings,
+) -> Result<Model, Failure> {
+    let learned = &settings.beside.groups;
+    if !learned.is_empty() {
+        let mut sorted = learned.clone();
+        sorted.sort();
+        let place = |name: &String| sorted.binary_search(name).expect("it is one of them");
+        calibrator = calibrator.regrouped(&learned.iter().map(place).collect::<Vec<_>>(), sorted.len())?;
+        settings.beside.groups = sorted;
+    }
+    let mut model = Model::new(&calibrator.finish()?, alphas, names);
+    (model.beside, model.prior) = (settings.beside, settings.prior);
+    match settings.delta {
+        Some(delta) => model.with_delta(delta).map_err(Failure::error),
+        None => Ok(model),
+    }
+}
+
+/// Which rows calibrate.
+enum Calibrating {
+    All,
+    /// Those that a plan did not take for clusters.
+    NotClustering(ClusterPlan, u64),
+    These(Vec<usize>),
+}
+
+impl Calibrating {
+    fn takes(&self, row: u64) -> bool {
+        match self {
+            Self::All => true,
+            Self::NotClustering(plan, seed) => !plan.clusters_row(row, *seed),
+            Self::These(rows) => rows.binary_search(&(row as usize)).is_ok(),
+        }
+    }
+}
+
+/// What other rows than those that calibrate had to choose.
+struct Prepared {
+    source: Source,
+    scheme: Scheme,
+    ranks: Option<Ranks>,
+    calibrating: Calibrating,
+    choosing: Option<RowSet>,
+}
+
+/// Share of the rows that choose ranks, as of those that tune.
+const CHOOSING: f64 = 0.4;
+
+/// Finds clusters or ranks, where they are to be found, on rows that then do not calibrate.
+fn prepare(
+    source: Source,
+    scheme: Scheme,
+    alphas: &[Alpha],
+    args: &CalibrateArgs,
+    console: &mut Console<'_>,
+) -> Result<Prepared, Failure> {
+    let alpha = *alphas.iter().min().expect("there is a level");
+    if let Some(wanted) = args.scheme.clusters() {
+        return find_clusters(source, alpha, wanted, args, console);
+    }
+    if !args.scheme.truncate_ranks {
+        return Ok(Prepared { source, scheme, ranks: None, calibrating: Calibrating::All, choosing: None });
+    }
+    let (source, n) = count_rows(source, console)?;
+    let split = TuningSplit::new(usize::try_from(n).map_err(Failure::error)?, CHOOSING, SEED)?;
+    let mut chooser = RankChooser::new(source.classes())?;
+    let mut names = Vec::new();
+    let mut source = crate::tune::for_rows(source, &split.tuning, "choosing ranks", console, |block| {
+        names.extend(block.row_fingerprints());
+        with_logits!(block, logits => chooser.extend(logits.labelled(labels(block))?))
+    })?;
+    source.rewind()?;
+    let (ranks, calibrating) = (Some(chooser.finish(alpha)?), Calibrating::These(split.calibrating));
+    Ok(Prepared { source, scheme, ranks, calibrating, choosing: Some(RowSet::new(names)) })
+}
+
+/// Which rows choose is decided by this seed, the same for everybody.
+const SEED: u64 = 0;
+
+fn find_clusters(
+    source: Source,
+    alpha: Alpha,
+    wanted: Option<usize>,
+    args: &CalibrateArgs,
+    console: &mut Console<'_>,
+) -> Result<Prepared, Failure> {
+    let classes = source.classes();
+    let mut counts = vec![0_u64; classes];
+    let mut source = for_each_block(source, "counting labels", console, |block, _| {
+        labels(block).iter().for_each(|label| counts[*label as usize] += 1);
+        Ok(())
+    })?;
+    source.rewind()?;
+    let Some(plan) = ClusterPlan::for_counts(&counts, alpha) else {
+        return Err(Failure::error(format!(
+            "too few rows of each class to find clusters at alpha = {alpha}: the rarest class has {}; calibrate on \
+             more, or give clusters of your own with --by FILE",
+            rows(counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(0))
+        )));
+    };
+    let calibrator = calibrator(args.score.spec()?, classes, args.masked.into())?.by(Taxonomy::Label)?;
+    let calibrating = Calibrating::NotClustering(plan, SEED);
+    let (clustering, _) =
+        read_rows(source, calibrator, |row| !calibrating.takes(row), "clustering", console)?;
+    let (source, calibrator) = clustering;
+    let found = calibrator.finish()?;
+    let clusters = cluster_classes(found.groups(), wanted.unwrap_or(plan.clusters), plan.rows_wanted, SEED)?;
+    let mut source = source;
+    source.rewind()?;
+    let scheme = Scheme::Groups(Taxonomy::Cluster(clusters));
+    Ok(Prepared { source, scheme, ranks: None, calibrating, choosing: Some(found.rows().clone()) })
 }
 
 /// A calibrator that remembers its rows, as files do.
@@ -113,7 +258,7 @@ pub(crate) fn is_standard_output(path: &Path) -> bool {
 
 /// What a person should know of a model before using it.
 pub(crate) fn warn_of_model(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    warn_of_few_rows(&model.levels, console)?;
+    warn_of_few_rows(model, &model.levels, console)?;
     warn_of_impossible_labels(model, console)?;
     note_thresholds_of_zero(model, console)
 }
@@ -122,20 +267,87 @@ fn labels(block: &Block) -> &[u32] {
     block.labels.as_deref().expect("labels were required of the source")
 }
 
+/// Calibrates on the rows that do; the names of groups come in the order in which they were met.
 fn read_all(
     source: Source,
-    mut calibrator: Calibrator<ScoreSpec>,
+    calibrator: Calibrator<ScoreSpec>,
+    calibrating: &Calibrating,
     console: &mut Console<'_>,
-) -> Result<Calibrator<ScoreSpec>, Failure> {
+) -> Result<(Calibrator<ScoreSpec>, Vec<String>), Failure> {
+    let ((source, calibrator), groups) = match calibrating {
+        Calibrating::All => read_blocks(source, calibrator, "calibrating", console)?,
+        some => read_rows(source, calibrator, |row| some.takes(row), "calibrating", console)?,
+    };
+    drop(source);
+    Ok((calibrator, groups))
+}
+
+type Read = ((Source, Calibrator<ScoreSpec>), Vec<String>);
+
+fn read_blocks(
+    source: Source,
+    mut calibrator: Calibrator<ScoreSpec>,
+    what: &str,
+    console: &mut Console<'_>,
+) -> Result<Read, Failure> {
     let mut doubt = LooksLikeProbabilities::new(&source);
-    for_each_block(source, "calibrating", console, |block, console| {
+    let source = for_each_block(source, what, console, |block, console| {
         doubt.look_at(block, console)?;
         let before = calibrator.n();
+        calibrator.make_room(block)?;
         with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?))
             .map_err(|error| in_block(error, before))?;
         Ok(())
     })?;
-    Ok(calibrator)
+    let groups = source.groups().to_vec();
+    Ok(((source, calibrator), groups))
+}
+
+/// The same with the rows that `takes` says yes to.
+fn read_rows(
+    source: Source,
+    mut calibrator: Calibrator<ScoreSpec>,
+    takes: impl Fn(u64) -> bool,
+    what: &str,
+    console: &mut Console<'_>,
+) -> Result<Read, Failure> {
+    let source = for_each_block(source, what, console, |block, _| {
+        let wanted: Vec<usize> =
+            (0..block.rows()).filter(|row| takes(block.first_row + *row as u64)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let before = calibrator.n();
+        let some = crate::tune::gather(block, &wanted);
+        calibrator.make_room(&some)?;
+        let extended = with_logits!(some, logits => calibrator.extend(logits.labelled(labels(&some))?));
+        extended.map_err(|error| {
+            let error = in_block(error, before);
+            match error.row() {
+                Some(row) => error.at_row(wanted[row as usize] as u64),
+                None => error,
+            }
+        })?;
+        Ok(())
+    })?;
+    let groups = source.groups().to_vec();
+    Ok(((source, calibrator), groups))
+}
+
+/// Groups are learned as rows come.
+trait MakeRoom {
+    fn make_room(&mut self, block: &Block) -> Result<(), conformax::Error>;
+}
+
+impl MakeRoom for Calibrator<ScoreSpec> {
+    fn make_room(&mut self, block: &Block) -> Result<(), conformax::Error> {
+        let Scheme::Groups(Taxonomy::Group(known)) = self.scheme() else { return Ok(()) };
+        if block.known_groups > *known {
+            let same: Vec<usize> = (0..*known).collect();
+            *self = self.clone().regrouped(&same, block.known_groups)?;
+        }
+        Ok(())
+    }
 }
 
 /// Reads the rows as often as it takes.
@@ -196,8 +408,13 @@ impl LooksLikeProbabilities {
 }
 
 /// Levels that so few rows cannot reach give sets with every label.
-pub(crate) fn warn_of_few_rows(levels: &[KeptLevel], console: &mut Console<'_>) -> Result<(), Failure> {
-    for level in levels.iter().map(|kept| kept.level) {
+pub(crate) fn warn_of_few_rows(
+    model: &Model,
+    levels: &[KeptLevel],
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    warn_of_few_in_groups(model, levels, console)?;
+    for level in levels.iter().filter_map(KeptLevel::level) {
         if let Some(wanted) = level.rows_wanted() {
             console.warn(format_args!(
                 "{} cannot reach alpha = {}: every set will hold every label; calibrate on at least {}, or ask \
@@ -211,17 +428,51 @@ pub(crate) fn warn_of_few_rows(levels: &[KeptLevel], console: &mut Console<'_>) 
     Ok(())
 }
 
+/// Groups that so few rows cannot reach a level: their labels, or their rows, get every set.
+fn warn_of_few_in_groups(
+    model: &Model,
+    levels: &[KeptLevel],
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    const NAMED: usize = 5;
+    let names = model.group_names();
+    for kept in levels {
+        let few: Vec<_> =
+            names.iter().zip(kept.group_levels()).filter(|(_, level)| level.rank().is_none()).collect();
+        let Some((_, level)) = few.first() else { continue };
+        let named =
+            few.iter().take(NAMED).map(|(name, level)| format!("{} ({})", printable(name), rows(level.n())));
+        let more = if few.len() > NAMED { format!(" and {} more", few.len() - NAMED) } else { String::new() };
+        let what = match &model.scheme {
+            Scheme::Groups(Taxonomy::Group(_)) => "sets of their rows will hold every label",
+            _ => "their labels will be in every set",
+        };
+        console.warn(format_args!(
+            "alpha = {}: too few rows for {}{more}: {what}; each needs at least {}",
+            kept.alpha(),
+            named.collect::<Vec<_>>().join(", "),
+            rows(level.rows_needed())
+        ))?;
+    }
+    Ok(())
+}
+
 /// True labels of probability zero score infinity; where too many do, so does the threshold.
 fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    let infinite = |kept: &&KeptLevel| kept.level.rank().is_some() && kept.threshold == f64::INFINITY;
+    let reached = |kept: &KeptLevel| kept.level().is_some_and(|level| level.rank().is_some());
+    let infinite = |kept: &&KeptLevel| reached(kept) && kept.threshold() == Some(f64::INFINITY);
     for kept in model.levels.iter().filter(infinite) {
-        let how_many = model.scores.as_ref().map_or("too many".to_owned(), |scores| {
-            format!("{} of {}", count(scores.ties(f64::INFINITY)), count(scores.n()))
-        });
+        let how_many = match &model.evidence {
+            Some(Evidence::Groups(groups)) => {
+                let impossible = groups.iter().map(|scores| scores.ties(f64::INFINITY)).sum();
+                format!("{} of {}", count(impossible), count(model.n))
+            }
+            _ => "too many".to_owned(),
+        };
         console.warn(format_args!(
             "alpha = {}: {how_many} true labels have logit -inf or a gap beyond all numbers, so the threshold is \
              infinite and every set will hold every label; correct those rows, or ask for a larger alpha",
-            kept.level.alpha()
+            kept.alpha()
         ))?;
     }
     Ok(())
@@ -233,7 +484,7 @@ fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(
         console.note(format_args!(
             "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
              accuracy, which may lie above the interval",
-            kept.level.alpha()
+            kept.alpha()
         ))?;
     }
     Ok(())
@@ -241,21 +492,34 @@ fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(
 
 /// Whether the classifier is right so often that the threshold is 0 and sets hold the top label alone.
 pub(crate) fn top_label_is_enough(model: &Model, kept: &KeptLevel) -> bool {
-    kept.threshold == 0.0 && model.score.gamma().is_some()
+    kept.level().is_some() && kept.threshold() == Some(0.0) && model.score.gamma().is_some()
 }
 
 /// A level as it is shown.
 #[derive(Serialize)]
 pub(crate) struct ShownLevel {
     alpha: f64,
-    #[serde(serialize_with = "json::number")]
-    threshold: f64,
+    #[serde(serialize_with = "json::optional_number")]
+    threshold: Option<f64>,
     #[serde(serialize_with = "json::optional_number")]
     temperature: Option<f64>,
     #[serde(serialize_with = "json::optional_number")]
     odds_ratio: Option<f64>,
     rank: Option<u64>,
     n: u64,
+    coverage_interval: Option<(f64, f64)>,
+    /// Where thresholds differ.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<ShownGroup>,
+}
+
+/// The threshold of a class, cluster or group.
+#[derive(Serialize)]
+struct ShownGroup {
+    group: String,
+    #[serde(serialize_with = "json::number")]
+    threshold: f64,
+    n: Option<u64>,
     coverage_interval: Option<(f64, f64)>,
 }
 
@@ -266,17 +530,41 @@ impl ShownLevel {
     }
 
     fn new(model: &Model, kept: &KeptLevel) -> Self {
-        let (score, KeptLevel { level, threshold }) = (model.score, *kept);
-        let law = kept.thresholds().law(level);
+        let (score, threshold) = (model.score, kept.threshold());
+        let law = kept.law().filter(|_| model.law_holds());
         Self {
-            alpha: level.alpha().value(),
+            alpha: kept.alpha().value(),
             threshold,
-            temperature: score.temperature(threshold),
-            odds_ratio: (score.name() == "log_margin").then(|| odds_ratio(threshold)),
-            rank: level.rank(),
-            n: level.n(),
-            coverage_interval: model.law_holds().then(|| law.interval(CONFIDENCE)),
+            temperature: threshold.and_then(|threshold| score.temperature(threshold)),
+            odds_ratio: threshold.filter(|_| score.name() == "log_margin").map(odds_ratio),
+            rank: kept.level().and_then(|level| level.rank()),
+            n: model.n,
+            coverage_interval: law.map(|law| law.interval(CONFIDENCE)),
+            groups: Self::groups(model, kept),
         }
+    }
+
+    fn groups(model: &Model, kept: &KeptLevel) -> Vec<ShownGroup> {
+        let levels = kept.group_levels();
+        let thresholds: Vec<f64> = match (&model.scheme, &kept.thresholds) {
+            // Thresholds of clusters are kept by label.
+            (Scheme::Groups(Taxonomy::Cluster(clusters)), Thresholds::PerLabel(of_label)) => {
+                let label = |cluster: usize| {
+                    let rest = levels.len() - 1;
+                    let of = |own: &Option<u32>| own.map_or(rest, |own| own as usize);
+                    clusters.iter().position(|own| of(own) == cluster)
+                };
+                (0..levels.len()).filter_map(label).map(|label| of_label[label]).collect()
+            }
+            (_, Thresholds::PerLabel(of_each) | Thresholds::PerGroup(of_each)) => of_each.clone(),
+            (_, Thresholds::One(_) | Thresholds::ByWeight(_)) => Vec::new(),
+        };
+        let shown = |(place, (group, threshold)): (usize, (String, f64))| {
+            let level = levels.get(place).copied();
+            let law = level.map(|level| Thresholds::One(threshold).law(level).interval(CONFIDENCE));
+            ShownGroup { group, threshold, n: level.map(|level| level.n()), coverage_interval: law }
+        };
+        model.group_names().into_iter().zip(thresholds).enumerate().map(shown).collect()
     }
 }
 
@@ -292,16 +580,57 @@ fn odds_ratio(threshold: f64) -> f64 {
 struct Printed {
     score: String,
     n: u64,
+    promise: String,
     levels: Vec<ShownLevel>,
 }
 
 fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
     let (score, n, levels) = (model.score.to_string(), model.n, ShownLevel::all(model));
     if as_json {
-        return json::print(&Printed { score, n, levels }, console);
+        return json::print(&Printed { score, n, promise: model.promise(), levels }, console);
     }
     writeln!(console.out(), "{score}, calibrated on {}\n\n{}", rows(n), level_table(&levels).trim_end())?;
+    write!(console.out(), "{}", group_tables(&levels))?;
+    if model.scheme != Scheme::default() || model.delta.is_some() {
+        writeln!(console.out(), "\npromise: {}", model.promise())?;
+    }
     Ok(())
+}
+
+/// The thresholds of groups, largest first, with a bar for each.
+pub(crate) fn group_tables(levels: &[ShownLevel]) -> String {
+    const SHOWN: usize = 20;
+    let mut out = String::new();
+    for level in levels.iter().filter(|level| !level.groups.is_empty()) {
+        let mut groups: Vec<&ShownGroup> = level.groups.iter().collect();
+        groups.sort_by(|a, b| b.threshold.total_cmp(&a.threshold));
+        let finite = groups.iter().map(|group| group.threshold).filter(|threshold| threshold.is_finite());
+        let most = finite.fold(0.0, f64::max);
+        let interval = format!("coverage will lie in ({} %)", CONFIDENCE * 100.0);
+        let headings = [
+            ("group", Align::Left),
+            ("n", Align::Right),
+            ("threshold", Align::Right),
+            ("", Align::Left),
+            (interval.as_str(), Align::Right),
+        ];
+        let mut table = table(&headings);
+        for group in groups.iter().take(SHOWN) {
+            let share = if group.threshold.is_finite() { group.threshold / most } else { 1.0 };
+            table.add_row([
+                printable(&group.group).to_string(),
+                or_dash(group.n.map(count)),
+                shown(group.threshold),
+                bar(share),
+                or_dash(group.coverage_interval.map(range)),
+            ]);
+        }
+        out += &format!("\nalpha = {}, largest thresholds first\n\n{}", level.alpha, text(&table));
+        if groups.len() > SHOWN {
+            out += &format!("… and {} more; --json has them all\n", groups.len() - SHOWN);
+        }
+    }
+    out
 }
 
 /// Thresholds with what they mean: a temperature, or for log-margin an odds ratio, where there is one.
@@ -315,7 +644,12 @@ pub(crate) fn level_table(levels: &[ShownLevel]) -> String {
     headings.extend([("rank", Align::Right), ("n", Align::Right), (interval.as_str(), Align::Right)]);
     let mut table = table(&headings);
     for level in levels {
-        let mut cells = vec![level.alpha.to_string(), shown(level.threshold)];
+        let threshold = match (level.threshold, &level.groups[..]) {
+            (Some(threshold), _) => shown(threshold),
+            (None, []) => "by weight".to_owned(),
+            (None, groups) => format!("{} below", count(groups.len() as u64)),
+        };
+        let mut cells = vec![level.alpha.to_string(), threshold];
         cells.extend(has_temperature.then(|| or_dash(level.temperature.map(shown))));
         cells.extend(has_odds.then(|| or_dash(level.odds_ratio.map(shown))));
         let interval = or_dash(level.coverage_interval.map(range));

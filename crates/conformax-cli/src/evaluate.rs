@@ -2,15 +2,17 @@
 
 mod counted;
 mod gate;
+mod groups;
 mod shown;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use conformax::{Empty, Evaluator, ScoreSpec};
-use conformax_io::{KeptLevel, LabelUse, Model, Output, Part, PartOf};
+use conformax::{Empty, Evaluator, Scheme, ScoreSpec};
+use conformax_io::{Beside, KeptLevel, LabelUse, Model, Output, Part, PartOf, Settings};
 
 use self::counted::{Honest, judge_seen};
+use self::groups::{Apart, GroupEvaluation};
 use self::shown::Evaluation;
 use crate::args::{DataArgs, OptionalLevelArgs, overwrite};
 use crate::calibrate::warn_of_few_rows;
@@ -28,6 +30,7 @@ use crate::model::Loaded;
 Examples:
   conformax evaluate model.json test.npz
   conformax evaluate model.json test.parquet --alpha 0.1,0.05 --json
+  conformax evaluate model.json test.parquet --by region
   conformax evaluate model.json latest.npz --expect-coverage && deploy model.json
   conformax evaluate model.json shard7.parquet --partial -o part7   # then: conformax merge part*")]
 pub(crate) struct EvaluateArgs {
@@ -38,6 +41,10 @@ pub(crate) struct EvaluateArgs {
     data: DataArgs,
     #[command(flatten)]
     levels: OptionalLevelArgs,
+    /// Count rows apart: by `class`, by the groups of a COLUMN, or by a FILE with the cluster of each class [default: as
+    /// the model's thresholds differ].
+    #[arg(long, value_name = "WHAT")]
+    by: Option<String>,
     /// Put the top label into a set that would be empty, as `predict --non-empty` does.
     #[arg(long)]
     non_empty: bool,
@@ -73,42 +80,58 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
     let levels = model.levels(&args.levels.alphas())?;
     let output =
         args.output.as_deref().map(|path| Output::create(path, overwrite(args.force))).transpose()?;
-    let source = model.open(&args.data, LabelUse::Required, |_| {})?;
+    let apart = Apart::new(args.by.as_deref(), &model)?;
+    let source = model.open(&args.data, LabelUse::Required, |options| apart.adjust(options))?;
     let empty = if args.non_empty { Empty::TopLabel } else { Empty::Allowed };
-    let evaluator = Evaluator::new(model.predictors(&levels, empty), source.classes())?;
-    let evaluator = counted::read(source, evaluator.watching_for(model.model.rows()), console)?;
+    let mut evaluator = Evaluator::new(model.predictors(&levels, empty), source.classes())?;
+    if let Some(taxonomy) = apart.taxonomy(&source)? {
+        evaluator = evaluator.by(taxonomy)?;
+    }
+    if let Scheme::Risk(loss) = &model.model.scheme {
+        evaluator = evaluator.losing(loss.clone())?;
+    }
+    let (evaluator, learned) = counted::read(source, evaluator.watching_for(model.model.rows()), console)?;
+    let groups = (apart.column(), apart.names(learned));
     if let Some(output) = output {
-        let (path, alphas) =
-            (output.path().to_owned(), levels.iter().map(|kept| kept.level.alpha()).collect());
+        let (path, alphas) = (output.path().to_owned(), levels.iter().map(KeptLevel::alpha).collect());
         let text = model.model.to_json().map_err(|problem| conformax_io::Error::new(&model.path, problem))?;
         let of = PartOf::Evaluation { evaluator, model: text };
         let (names, input) = (model.model.names.clone(), model.model.input);
-        Part { of, names, input, alphas }.write(output)?;
+        let beside = Beside { column: groups.0, groups: groups.1, estimated: false };
+        let settings = Settings { beside, ..Settings::default() };
+        Part { of, names, input, alphas, settings }.write(output)?;
         return console.note(format_args!("wrote {}", path.display()));
     }
-    judge((&model.path, &model.model), &levels, evaluator, &args.data.describe(), &args.judging, console)
+    let (model, data) = ((model.path.as_path(), &model.model), args.data.describe());
+    judge(model, &levels, (evaluator, groups), &data, &args.judging, console)
 }
 
 /// Decides first and prints then, so that whoever closes the pipe early still gets the exit code.
 pub(crate) fn judge(
     (path, model): (&Path, &Model),
     levels: &[KeptLevel],
-    evaluator: Evaluator<ScoreSpec>,
+    (evaluator, (column, groups)): (Evaluator<ScoreSpec>, (Option<String>, Vec<String>)),
     data: &str,
     args: &JudgingArgs,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let evaluated = evaluator.finish()?;
     let honest = judge_seen(&evaluated.seen, data, args.allow_seen, console)?;
-    warn_of_few_rows(levels, console)?;
+    warn_of_few_rows(model, levels, console)?;
     let law_holds = model.law_holds() && honest == Honest::Yes;
-    let results = levels
-        .iter()
-        .zip(&evaluated.tallies)
-        .map(|(kept, tally)| Evaluation::new(model, kept, tally, law_holds));
+    let results = levels.iter().zip(&evaluated.tallies).enumerate().map(|(place, (kept, tally))| {
+        let by_group = evaluated.groups.get(place).map_or(Vec::new(), |tallies| {
+            GroupEvaluation::all(model, kept, column.as_deref(), &groups, tallies)
+        });
+        let loss = evaluated.losses.get(place).copied();
+        Evaluation::new(model, kept, tally, law_holds, (by_group, loss))
+    });
     let results = results.collect::<Result<Vec<_>, _>>()?;
     let verdict = match args.expect_coverage {
-        true => gate::expect_coverage((path, model), levels, &evaluated.tallies, honest, console),
+        true => {
+            let by_group = results.iter().map(|result| &result.groups[..]).collect::<Vec<_>>();
+            gate::expect_coverage((path, model), levels, (&evaluated.tallies, &by_group), honest, console)
+        }
         false => Ok(()),
     };
     let printed = match args.json {

@@ -14,6 +14,7 @@
 mod args;
 mod blocks;
 mod calibrate;
+mod chart;
 mod compare;
 mod completions;
 mod console;
@@ -36,6 +37,7 @@ mod table;
 #[cfg(feature = "train")]
 mod train;
 mod tune;
+mod weigh;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -88,6 +90,7 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Predict(args) => predict::run(&args, console),
         Command::Evaluate(args) => evaluate::run(&args, console),
         Command::Merge(args) => merge::run(&args, console),
+        Command::Weigh(args) => weigh::run(&args, console),
         Command::Plan(args) => plan::run(&args, console),
         Command::Inspect(args) => inspect::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),

@@ -48,13 +48,13 @@ pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Fai
             Some(whole) => whole.merge(part).map_err(|problem| Error::new(path, problem))?,
         }
     }
-    let Part { of, names, input, alphas } = whole.expect("at least one part is required");
+    let Part { of, names, input, alphas, settings } = whole.expect("at least one part is required");
     match (of, output) {
         (PartOf::Calibration(calibrator), Some(output)) => {
-            let mut model = Model::new(&calibrator.finish()?, &alphas, names);
+            let mut model = calibrate::model_of(calibrator, &alphas, names, settings)?;
             model.input = input;
             if args.thresholds_only {
-                model.scores = None;
+                model.evidence = None;
             }
             calibrate::finish(&model, output, args.judging.json, console)
         }
@@ -71,7 +71,8 @@ pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Fai
             let levels = alphas.iter().map(|alpha| model.level(*alpha)).collect::<Result<Vec<_>, _>>();
             let levels = levels.map_err(problem)?;
             let data = format!("{} parts", count(args.parts.len() as u64));
-            evaluate::judge((first, &model), &levels, evaluator, &data, &args.judging, console)
+            let groups = (settings.beside.column, settings.beside.groups);
+            evaluate::judge((first, &model), &levels, (evaluator, groups), &data, &args.judging, console)
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Calibration, Empty, Predictor, ScoreSpec};
+use conformax::{Alpha, Calibration, Empty, Predictor, Scheme, ScoreSpec, Taxonomy};
 use conformax_io::{
-    ClassNames, Error, Input, KeptLevel, LabelUse, Model, Output, Problem, Source, SourceOptions,
+    Beside, ClassNames, Error, Input, KeptLevel, LabelUse, Model, Output, Problem, Source, SourceOptions,
 };
 
 use crate::args::DataArgs;
@@ -54,10 +54,28 @@ impl Loaded {
     ) -> Result<Source, Failure> {
         let mut options = data.options(labels, self.names(data)?);
         options.input = self.input(data)?;
+        options.prior.clone_from(&self.model.prior);
+        let Beside { column, groups, .. } = &self.model.beside;
+        match &self.model.scheme {
+            Scheme::Groups(Taxonomy::Group(_)) => {
+                options.group_column = Some(self.column(column.as_deref(), "groups")?);
+                options.group_names = Some(groups.clone());
+            }
+            Scheme::RowWeights => options.weight_column = Some(self.column(column.as_deref(), "weights")?),
+            Scheme::Groups(_) | Scheme::LabelWeights(_) | Scheme::Risk(_) => {}
+        }
         adjust(&mut options);
         let source = Source::open(&data.data(), &options)?;
         self.model.expect_classes(&source)?;
         Ok(source)
+    }
+
+    /// The column that groups or weights come from; a model that was calibrated from Python may name none.
+    fn column(&self, column: Option<&str>, what: &str) -> Result<String, Failure> {
+        let name = column.map(str::to_owned);
+        name.ok_or_else(|| {
+            Failure::of_file(&self.path, format_args!("does not say which column has the {what}"))
+        })
     }
 
     /// What the numbers are: what calibrated the model, and nothing else.

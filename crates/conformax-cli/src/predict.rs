@@ -91,7 +91,7 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     let source = model.open(&args.data, LabelUse::Ignored, |options| adjust(args, options))?;
     let columns = Columns::new(args, &model, &levels)?;
     let (mut writer, pipe) = open_output(args, &source, levels.len())?;
-    warn_of_few_rows(&levels, console)?;
+    warn_of_few_rows(&model.model, &levels, console)?;
     let mut written = 0;
     for_each_block(source, "predicting", console, |block, console| {
         columns.predict(block)?.write(&columns, block, &mut writer)?;

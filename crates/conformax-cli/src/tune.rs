@@ -89,7 +89,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     let mut model = Model::new(&calibrator.finish()?, &[alpha], names);
     (model.tuning, model.input) = (Some(record), args.data.input());
     if args.thresholds_only {
-        model.scores = None;
+        model.evidence = None;
     }
     warn_of_model(&model, console)?;
     model::write(&model, output)?;
@@ -130,12 +130,12 @@ fn choose(
     Ok((source, TuningRecord { tuning: Tuning::Valid, alpha, choice: sizes.finish()?, n, rows }))
 }
 
-fn labels(block: &Block) -> &[u32] {
+pub(crate) fn labels(block: &Block) -> &[u32] {
     block.labels.as_deref().expect("labels were required of the source")
 }
 
 /// Calls `work` with the wanted rows of each block, as a block of their own.
-fn for_rows(
+pub(crate) fn for_rows(
     source: Source,
     wanted: &[usize],
     what: &str,
@@ -155,10 +155,14 @@ fn for_rows(
     })
 }
 
-fn gather(block: &Block, rows: &[usize]) -> Block {
+/// Some rows of a block as a block of their own, with what came beside them.
+pub(crate) fn gather(block: &Block, rows: &[usize]) -> Block {
     let mut logits = Values::new(block.logits.dtype());
     rows.iter().for_each(|row| logits.extend_rows(&block.logits, block.classes, *row..row + 1));
     let labels = labels(block);
     let labels = Some(rows.iter().map(|row| labels[*row]).collect());
-    Block { classes: block.classes, logits, labels, ..Block::default() }
+    let groups = block.groups.as_ref().map(|groups| rows.iter().map(|row| groups[*row]).collect());
+    let weights = block.weights.as_ref().map(|weights| rows.iter().map(|row| weights[*row]).collect());
+    let (classes, known_groups) = (block.classes, block.known_groups);
+    Block { classes, logits, labels, groups, known_groups, weights, ..Block::default() }
 }

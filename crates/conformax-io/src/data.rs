@@ -7,5 +7,6 @@ pub(crate) mod format;
 pub(crate) mod input;
 #[cfg(any(feature = "jsonl", feature = "safetensors"))]
 pub(crate) mod json_pairs;
+pub(crate) mod per_class;
 pub(crate) mod utf8;
 pub(crate) mod values;

@@ -290,6 +290,12 @@ pub enum Problem {
         /// Logits in this row.
         found: usize,
     },
+    /// A group that the model does not know.
+    #[error("the group `{0}` is none of those that calibrated")]
+    UnknownGroup(String),
+    /// A file of values per class that lacks one, or has one too many.
+    #[error("{0}")]
+    PerClass(String),
     /// Text where a number should be.
     #[error("`{0}` is not a number")]
     NotANumber(String),

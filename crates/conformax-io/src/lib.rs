@@ -49,13 +49,14 @@ mod tables;
 mod text;
 mod writing;
 
-pub use calibration::model::{KeptLevel, Model, TuningRecord};
-pub use calibration::part::{Part, PartOf};
+pub use calibration::model::{Beside, KeptLevel, Model, TuningRecord};
+pub use calibration::part::{Part, PartOf, Settings};
 pub use data::block::Block;
 pub use data::cells::{CellType, Cells, NamedCells};
 pub use data::class_names::ClassNames;
 pub use data::format::Format;
 pub use data::input::Input;
+pub use data::per_class::{read_matrix, read_numbers_per_class, read_per_class};
 pub use data::values::{Dtype, Values};
 pub use error::{Column, Error, Place, Problem, Purpose, Result, printable};
 pub use reading::source::Source;

@@ -50,7 +50,14 @@ fn block() -> Block {
         name: "weight".to_owned(),
         cells: Cells::Float((0..5).map(|row| Some(row as f64 / 7.0)).collect()),
     };
-    Block { first_row: 0, classes: 2, logits, labels: Some(vec![0, 1, 1, 0, 1]), keep: vec![id, weight] }
+    Block {
+        first_row: 0,
+        classes: 2,
+        logits,
+        labels: Some(vec![0, 1, 1, 0, 1]),
+        keep: vec![id, weight],
+        ..Block::default()
+    }
 }
 
 #[test]

@@ -2,13 +2,20 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use conformax::{
-    Alpha, ApsScore, Calibration, Candidate, Choice, Draw, EntmaxScore, Gamma, InvProbScore, Lambda, Level,
-    MarginScore, Masked, Penalty, RapsScore, RowSet, SapsScore, ScoreSpec, SortedScores, Thresholds,
-    TopKScore, Tuning,
+    Alpha, ApsScore, Calibration, Candidate, Choice, Draw, EntmaxScore, Evidence, Gamma, InvProbScore,
+    Lambda, Level, MarginScore, Masked, Penalty, RapsScore, RowSet, SapsScore, ScoreSpec, SortedScores,
+    Thresholds, TopKScore, Tuning,
 };
 use conformax_io::{ClassNames, Input, Model, Overwrite, Problem, TuningRecord};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+fn scores_of(model: &Model) -> &SortedScores {
+    match model.evidence.as_ref().unwrap() {
+        Evidence::Groups(groups) => &groups[0],
+        other => panic!("{other:?}"),
+    }
+}
 
 fn alpha(value: f64) -> Alpha {
     Alpha::new(value).unwrap()
@@ -82,13 +89,16 @@ fn every_score_survives_with_its_parameters() {
 
 #[test]
 fn a_model_without_scores_knows_its_levels_alone() {
-    let bare = Model { scores: None, ..model() };
+    let bare = Model { evidence: None, ..model() };
     let bare = Model::from_json(&bare.to_json().unwrap()).unwrap();
-    assert_eq!(*bare.at(alpha(0.1)).unwrap().thresholds(), Thresholds::One(model().levels[0].threshold));
+    assert_eq!(
+        *bare.at(alpha(0.1)).unwrap().thresholds(),
+        Thresholds::One(model().levels[0].threshold().unwrap())
+    );
     let message = bare.level(alpha(0.2)).unwrap_err().to_string();
     assert!(message.contains("0.1, 0.05, 0.001") && message.contains("0.2"), "{message}");
     assert!(bare.calibration().is_none());
-    assert_eq!(model().level(alpha(0.2)).unwrap().level, Level::new(41, alpha(0.2)));
+    assert_eq!(model().level(alpha(0.2)).unwrap().level(), Some(Level::new(41, alpha(0.2))));
 }
 
 #[test]
@@ -213,8 +223,8 @@ fn scores_must_be_spelled_out() {
 
 #[test]
 fn thresholds_alone_must_still_be_in_order() {
-    let mut bare = Model { scores: None, ..model() };
-    bare.levels[0].threshold = 100.0;
+    let mut bare = Model { evidence: None, ..model() };
+    bare.levels[0].thresholds = Thresholds::One(100.0);
     assert!(bare.to_json().unwrap_err().to_string().contains("smaller threshold"));
 }
 
@@ -235,9 +245,10 @@ proptest! {
         let model = Model::new(&calibration, &[alpha(f64::from(level) / 1001.0)], None);
         let back = Model::from_json(&model.to_json().unwrap()).unwrap();
         let bits = |scores: &SortedScores| scores.as_slice().iter().map(|s| s.to_bits()).collect::<Vec<_>>();
-        prop_assert_eq!(bits(back.scores.as_ref().unwrap()), bits(&scores));
-        prop_assert_eq!(back.levels[0].threshold.to_bits(), model.levels[0].threshold.to_bits());
-        prop_assert_eq!(back.levels[0].level, model.levels[0].level);
+        prop_assert_eq!(bits(scores_of(&back)), bits(&scores));
+        let q = |model: &Model| model.levels[0].threshold().unwrap().to_bits();
+        prop_assert_eq!(q(&back), q(&model));
+        prop_assert_eq!(back.levels[0].level(), model.levels[0].level());
     }
 }
 
@@ -247,7 +258,7 @@ fn the_documented_file_is_one() {
     let page = include_str!("../../../docs/calibration-file.md");
     let example = page.split("```json\n").nth(1).unwrap().split("```").next().unwrap();
     let documented = Model::from_json(example).unwrap();
-    assert_eq!(documented.scores.as_ref().unwrap().as_slice(), [0.0, 0.0, 0.5, 1.5]);
+    assert_eq!(scores_of(&documented).as_slice(), [0.0, 0.0, 0.5, 1.5]);
     let written: Value = serde_json::from_str(&documented.to_json().unwrap()).unwrap();
     assert_eq!(written, serde_json::from_str::<Value>(example).unwrap());
     let schema: Value =

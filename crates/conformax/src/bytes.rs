@@ -4,19 +4,23 @@
 //! it. Numbers are little-endian; lists begin with their length. The same rows give the same bytes, whatever blocks and
 //! merges they came in: what has no order is put in order.
 
-use crate::calibrate::{Calibrator, Remember};
-use crate::evaluate::Evaluator;
+use std::sync::Arc;
+
+use crate::calibrate::{Calibrator, Gathered, Remember};
+use crate::evaluate::{Evaluator, GroupTally};
 use crate::fingerprint::{Overlap, RowSample, RowSet, mix_all};
 use crate::metrics::Tally;
+use crate::select::{PairCounter, Rival};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
 use crate::{
-    ARITHMETIC_VERSION, Alpha, DRAW_SCHEME, Draw, Empty, Error, Gamma, Lambda, Masked, Parameters, Penalty,
-    Predictor, Result, ScoreSpec, Taxonomy, Thresholds,
+    ARITHMETIC_VERSION, Alpha, DRAW_SCHEME, Draw, Empty, Error, Gamma, Lambda, Loss, LossSteps, Masked,
+    Parameters, Penalty, Predictor, Ranks, Result, Scheme, ScoreSpec, Taxonomy, Thresholds, WeightRule,
+    WeightedScores,
 };
 
 const MAGIC: &[u8; 4] = b"CFMX";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Something that has a form in bytes.
 trait Framed: Sized {
@@ -88,7 +92,7 @@ macro_rules! framed {
         })+
     };
 }
-framed!(Calibrator, Tuner, SizeCounter, Evaluator, ThresholdSearch);
+framed!(Calibrator, Tuner, SizeCounter, PairCounter, Evaluator, ThresholdSearch);
 
 struct Writer(Vec<u8>);
 
@@ -294,10 +298,129 @@ fn write_predictor(to: &mut Writer, predictor: &Predictor<ScoreSpec>) {
         Thresholds::One(_) => 0,
         Thresholds::PerLabel(_) => 1,
         Thresholds::PerGroup(_) => 2,
+        Thresholds::ByWeight(_) => 3,
     });
     to.list(predictor.thresholds().as_slice(), |to, threshold| to.f64(*threshold));
     to.u8(u8::from(predictor.masked() == Masked::Never));
+    if let Thresholds::ByWeight(rule) = predictor.thresholds() {
+        write_alpha(to, rule.alpha());
+        let pairs = rule.scores().scores().iter().copied().zip(rule.scores().weights().iter().copied());
+        write_pairs(to, &pairs.collect::<Vec<_>>());
+    }
     to.u8(u8::from(predictor.empty() == Empty::TopLabel));
+    write_ranks(to, predictor.ranks());
+    to.option(predictor.rivals(), |to, rivals| to.list(rivals, write_rival));
+}
+
+fn write_rival(to: &mut Writer, rival: &Rival<ScoreSpec>) {
+    write_spec(to, rival.score);
+    to.f64(rival.low);
+    to.f64(rival.high);
+    to.u64(rival.at_low);
+    to.scores(&rival.between);
+}
+
+fn read_rival(from: &mut Reader<'_>) -> Result<Rival<ScoreSpec>> {
+    let (score, low, high, at_low) = (read_spec(from)?, from.f64()?, from.f64()?, from.u64()?);
+    let between = from.scores()?;
+    match low <= high && between.is_sorted() {
+        true => Ok(Rival { score, low, high, at_low, between }),
+        false => Err(from.fault("their candidates' scores are out of order")),
+    }
+}
+
+fn write_pairs(to: &mut Writer, pairs: &[(f64, f64)]) {
+    let mut sorted = pairs.to_vec();
+    sorted.sort_unstable_by(|(a, v), (b, w)| a.total_cmp(b).then(v.total_cmp(w)));
+    to.list(&sorted, |to, (score, weight)| {
+        to.f64(*score);
+        to.f64(*weight);
+    });
+}
+
+fn read_pairs(from: &mut Reader<'_>) -> Result<Vec<(f64, f64)>> {
+    let pairs = from.list(|from| Ok((from.f64()?, from.f64()?)))?;
+    match pairs.iter().all(|(score, weight)| !score.is_nan() && (0.0..f64::INFINITY).contains(weight)) {
+        true => Ok(pairs),
+        false => Err(from.fault("a score or a weight is not a number")),
+    }
+}
+
+fn write_ranks(to: &mut Writer, ranks: Option<&Ranks>) {
+    to.option(ranks, |to, ranks| to.list(ranks.as_slice(), |to, rank| to.u32(*rank)));
+}
+
+fn read_ranks(from: &mut Reader<'_>) -> Result<Option<Ranks>> {
+    from.option(|from| Ranks::new(from.list(Reader::u32)?))
+}
+
+fn write_taxonomy(to: &mut Writer, taxonomy: &Taxonomy) {
+    match taxonomy {
+        Taxonomy::All => to.u8(0),
+        Taxonomy::Label => to.u8(1),
+        Taxonomy::Cluster(clusters) => {
+            to.u8(2);
+            to.list(clusters, |to, cluster| to.option(*cluster, Writer::u32));
+        }
+        Taxonomy::Group(count) => {
+            to.u8(3);
+            to.u64(*count as u64);
+        }
+    }
+}
+
+fn read_taxonomy(from: &mut Reader<'_>) -> Result<Taxonomy> {
+    Ok(match from.u8()? {
+        0 => Taxonomy::All,
+        1 => Taxonomy::Label,
+        2 => Taxonomy::Cluster(from.list(|from| from.option(Reader::u32))?),
+        3 => Taxonomy::Group(from.usize()?),
+        _ => return Err(from.fault("their taxonomy is none there is")),
+    })
+}
+
+fn write_loss(to: &mut Writer, loss: &Loss) {
+    to.u8(u8::from(loss.is_cost()));
+    to.u64(loss.classes() as u64);
+    to.list(loss.values(), |to, value| to.f64(*value));
+}
+
+fn read_loss(from: &mut Reader<'_>) -> Result<Loss> {
+    let (is_cost, classes) = (from.choice(&[false, true])?, from.usize()?);
+    let values = from.list(Reader::f64)?;
+    match is_cost {
+        true if classes.checked_mul(classes) == Some(values.len()) => Loss::cost(values, classes),
+        false if classes == values.len() => Loss::severity(values),
+        _ => Err(from.fault("their losses are not those of the classes")),
+    }
+}
+
+fn write_scheme(to: &mut Writer, scheme: &Scheme) {
+    match scheme {
+        Scheme::Groups(taxonomy) => {
+            to.u8(0);
+            write_taxonomy(to, taxonomy);
+        }
+        Scheme::RowWeights => to.u8(1),
+        Scheme::LabelWeights(weights) => {
+            to.u8(2);
+            to.list(weights, |to, weight| to.f64(*weight));
+        }
+        Scheme::Risk(loss) => {
+            to.u8(3);
+            write_loss(to, loss);
+        }
+    }
+}
+
+fn read_scheme(from: &mut Reader<'_>) -> Result<Scheme> {
+    Ok(match from.u8()? {
+        0 => Scheme::Groups(read_taxonomy(from)?),
+        1 => Scheme::RowWeights,
+        2 => Scheme::LabelWeights(from.list(Reader::f64)?),
+        3 => Scheme::Risk(read_loss(from)?),
+        _ => return Err(from.fault("their thresholds follow no rule there is")),
+    })
 }
 
 fn read_predictor(from: &mut Reader<'_>) -> Result<Predictor<ScoreSpec>> {
@@ -307,11 +430,23 @@ fn read_predictor(from: &mut Reader<'_>) -> Result<Predictor<ScoreSpec>> {
         (0, [threshold]) => Thresholds::One(*threshold),
         (1, _) => Thresholds::PerLabel(thresholds),
         (2, _) => Thresholds::PerGroup(thresholds),
+        (3, []) => {
+            let alpha = read_alpha(from)?;
+            Thresholds::ByWeight(WeightRule::new(alpha, Arc::new(WeightedScores::new(read_pairs(from)?)?)))
+        }
         _ => return Err(from.fault("their thresholds follow no rule there is")),
     };
     let masked = from.choice(&[Masked::Allowed, Masked::Never])?;
     let empty = from.choice(&[Empty::Allowed, Empty::TopLabel])?;
-    Ok(Predictor::new(score, thresholds).with_masked(masked).with_empty(empty))
+    let predictor = Predictor::new(score, thresholds).with_masked(masked).with_empty(empty);
+    let predictor = match read_ranks(from)? {
+        Some(ranks) => predictor.with_ranks(ranks),
+        None => predictor,
+    };
+    Ok(match from.option(|from| from.list(read_rival))? {
+        Some(rivals) => predictor.with_rivals(rivals),
+        None => predictor,
+    })
 }
 
 impl Framed for Calibrator<ScoreSpec> {
@@ -322,40 +457,58 @@ impl Framed for Calibrator<ScoreSpec> {
         write_spec(to, self.score);
         to.u64(self.classes as u64);
         write_policies(to, self.masked, self.remember);
-        match &self.taxonomy {
-            Taxonomy::All => to.u8(0),
-            Taxonomy::Label => to.u8(1),
-            Taxonomy::Cluster(clusters) => {
-                to.u8(2);
-                to.list(clusters, |to, cluster| to.u32(*cluster));
-            }
-            Taxonomy::Group(count) => {
-                to.u8(3);
-                to.u64(*count as u64);
+        write_scheme(to, &self.scheme);
+        write_ranks(to, self.ranks.as_ref());
+        match &self.gathered {
+            Gathered::Groups(groups) => to.list(groups, |to, scores| to.scores(scores)),
+            Gathered::Weighted(pairs) => write_pairs(to, pairs),
+            Gathered::Steps(steps) => {
+                to.u64(steps.n);
+                to.u64((steps.start >> 64) as u64);
+                to.u64(steps.start as u64);
+                let mut sorted = steps.clone();
+                sorted.sort();
+                to.list(sorted.steps(), |to, (score, fall)| {
+                    to.f64(*score);
+                    to.u64(*fall);
+                });
             }
         }
-        to.list(&self.groups, |to, scores| to.scores(scores));
         write_sample(to, &self.rows);
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
         let (score, classes) = (read_spec(from)?, from.usize()?);
         let (masked, remember) = read_policies(from)?;
-        let taxonomy = match from.u8()? {
-            0 => Taxonomy::All,
-            1 => Taxonomy::Label,
-            2 => Taxonomy::Cluster(from.list(Reader::u32)?),
-            3 => Taxonomy::Group(from.usize()?),
-            _ => return Err(from.fault("their taxonomy is none there is")),
+        let (scheme, ranks) = (read_scheme(from)?, read_ranks(from)?);
+        scheme.check(classes)?;
+        let gathered = match &scheme {
+            Scheme::Groups(taxonomy) => {
+                let groups = from.list(Reader::scores)?;
+                if groups.len() != taxonomy.groups(classes) {
+                    return Err(from.fault("their groups are not those of the taxonomy"));
+                }
+                Gathered::Groups(groups)
+            }
+            Scheme::RowWeights | Scheme::LabelWeights(_) => Gathered::Weighted(read_pairs(from)?),
+            Scheme::Risk(_) => {
+                let (n, high, low) = (from.u64()?, from.u64()?, from.u64()?);
+                let start = u128::from(high) << 64 | u128::from(low);
+                let steps = from.list(|from| Ok((from.f64()?, from.u64()?)))?;
+                Gathered::Steps(if n == 0 {
+                    LossSteps::default()
+                } else {
+                    LossSteps::from_parts(n, start, steps)?
+                })
+            }
         };
-        taxonomy.check(classes)?;
-        let groups = from.list(Reader::scores)?;
-        if groups.len() != taxonomy.groups(classes) {
-            return Err(from.fault("their groups are not those of the taxonomy"));
-        }
         let rows = read_sample(from)?;
         let empty = Self::new(score, classes)?.with_masked(masked).remembering(remember);
-        Ok(Self { taxonomy, groups, rows, ..empty })
+        let empty = match ranks {
+            Some(ranks) => empty.with_ranks(ranks)?,
+            None => empty,
+        };
+        Ok(Self { scheme, gathered, rows, ..empty })
     }
 }
 
@@ -410,6 +563,37 @@ impl Framed for SizeCounter<ScoreSpec> {
     }
 }
 
+impl Framed for PairCounter<ScoreSpec> {
+    const WHAT: &'static str = "those of a selection";
+    const KIND: u32 = 6;
+
+    fn write(&self, to: &mut Writer) {
+        to.list(&self.rivals, |to, rival| {
+            // What has no order yet is written in order.
+            let mut sorted = rival.clone();
+            sorted.between.sort_unstable_by(f64::total_cmp);
+            write_rival(to, &sorted);
+        });
+        to.u64(self.classes as u64);
+        write_alpha(to, self.alpha);
+        to.u8(u8::from(self.masked == Masked::Never));
+        to.u64(self.scored);
+        to.u64(self.n);
+        write_row_set(to, &self.rows);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let (rivals, classes) = (from.list(read_rival)?, from.usize()?);
+        let (alpha, masked) = (read_alpha(from)?, from.choice(&[Masked::Allowed, Masked::Never])?);
+        let (scored, n) = (from.u64()?, from.u64()?);
+        let rows = read_row_set(from)?;
+        if rivals.is_empty() || n > scored {
+            return Err(from.fault("their counts are not those of the candidates"));
+        }
+        Ok(Self { rivals, classes, alpha, masked, scored, n, rows })
+    }
+}
+
 impl Framed for Evaluator<ScoreSpec> {
     const WHAT: &'static str = "those of an evaluation";
     const KIND: u32 = 4;
@@ -426,6 +610,17 @@ impl Framed for Evaluator<ScoreSpec> {
                     to.u64(*covered);
                 });
             });
+        });
+        to.option(self.taxonomy.as_ref(), write_taxonomy);
+        to.list(&self.groups, |to, of_predictor| {
+            to.list(of_predictor, |to, group| {
+                [group.n, group.covered, group.labels].iter().for_each(|count| to.u64(*count));
+            });
+        });
+        to.option(self.loss.as_ref(), write_loss);
+        to.list(&self.losses, |to, loss| {
+            to.u64((loss >> 64) as u64);
+            to.u64(*loss as u64);
         });
         to.u64(self.overlap.looked_at);
         let met: Vec<_> = self.overlap.met.iter().collect();
@@ -444,13 +639,39 @@ impl Framed for Evaluator<ScoreSpec> {
             Tally::from_counts(classes, &sizes, &by_class)
                 .ok_or(from.fault("their counts do not fit together"))
         })?;
+        let taxonomy = from.option(read_taxonomy)?;
+        let groups = from.list(|from| {
+            from.list(|from| Ok(GroupTally { n: from.u64()?, covered: from.u64()?, labels: from.u64()? }))
+        })?;
+        let loss = from.option(read_loss)?;
+        let losses = from.list(|from| Ok(u128::from(from.u64()?) << 64 | u128::from(from.u64()?)))?;
+        let fits = |count: usize, wanted: bool| count == if wanted { predictors.len() } else { 0 };
+        let of_taxonomy = taxonomy.as_ref().map_or(0, |taxonomy| taxonomy.groups(classes));
+        if !fits(groups.len(), taxonomy.is_some())
+            || !fits(losses.len(), loss.is_some())
+            || groups.iter().any(|groups| groups.len() != of_taxonomy)
+        {
+            return Err(from.fault("their counts do not fit together"));
+        }
         let looked_at = from.u64()?;
         let met = from.list(|from| Ok((from.u64()?, (from.u64()?, from.u64()?))))?.into_iter().collect();
         if tallies.len() != predictors.len() || tallies.windows(2).any(|pair| pair[0].n() != pair[1].n()) {
             return Err(from.fault("their counts do not fit together"));
         }
         let overlap = Overlap { looked_at, met };
-        Ok(Self { predictors, classes, model_rows, tallies, overlap, next_row: from.u64()? })
+        let next_row = from.u64()?;
+        Ok(Self {
+            predictors,
+            classes,
+            model_rows,
+            tallies,
+            taxonomy,
+            groups,
+            loss,
+            losses,
+            overlap,
+            next_row,
+        })
     }
 }
 

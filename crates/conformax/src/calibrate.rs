@@ -2,13 +2,15 @@
 //!
 //! The threshold is the r-th smallest calibration score, `r = ⌈(n + 1)(1 − α)⌉`, of all rows or of a group's own.
 
+use std::sync::Arc;
+
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::level::{Level, Promise};
 use crate::rows::{map_chunks, visit_rows};
 use crate::score::paths::{Paths, Question, ask};
 use crate::{
-    Alpha, Error, Labelled, Logit, Logits, Masked, PValue, Predictor, Result, Row, Score, SortedScores,
-    Taxonomy, Thresholds,
+    Alpha, Error, Labelled, Logit, Logits, Loss, LossSteps, Masked, PValue, Predictor, Ranks, Result, Row,
+    Score, SortedScores, Taxonomy, Thresholds, WeightRule, WeightedScores,
 };
 
 /// Scores the true label of every row.
@@ -89,9 +91,113 @@ pub enum Remember {
     Rows,
 }
 
+impl Remember {
+    /// The fingerprints of rows, where they are kept.
+    pub(crate) fn names<T: Logit>(self, rows: Logits<'_, T>) -> Vec<u64> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Rows => hash_rows(rows),
+        }
+    }
+}
+
+/// How thresholds follow from calibration rows.
+///
+/// ```
+/// use conformax::{Calibrator, EntmaxScore, Loss, Scheme};
+/// let severity = Scheme::Risk(Loss::severity(vec![1.0, 0.1])?);
+/// assert!(Calibrator::new(EntmaxScore::default(), 2)?.under(severity).is_ok());
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub enum Scheme {
+    /// A threshold for each group; one for all rows by default.
+    Groups(Taxonomy),
+    /// By the weights that come with the rows, of those that calibrate and those to come
+    /// ([`Logits::with_weights`]).
+    RowWeights,
+    /// By a weight per label: a threshold for each.
+    LabelWeights(Vec<f64>),
+    /// One threshold that keeps an expected loss below the level.
+    Risk(Loss),
+}
+
+impl Default for Scheme {
+    fn default() -> Self {
+        Self::Groups(Taxonomy::All)
+    }
+}
+
+impl Scheme {
+    /// The error of a scheme for another number of classes.
+    pub(crate) fn check(&self, classes: usize) -> Result<()> {
+        let per_label = |what, got| match got == classes {
+            true => Ok(()),
+            false => Err(Error::PerLabel { what, wanted: classes, got }),
+        };
+        match self {
+            Self::Groups(taxonomy) => taxonomy.check(classes),
+            Self::RowWeights => Ok(()),
+            Self::LabelWeights(weights) => {
+                per_label("weights of labels", weights.len())?;
+                if let Some(label) = weights.iter().position(|weight| !(0.0..f64::INFINITY).contains(weight))
+                {
+                    let (what, wanted) = ("weight", "a finite number of at least 0");
+                    let (label, value) = (label as u32, weights[label]);
+                    return Err(Error::LabelValue { what, wanted, label, value });
+                }
+                match weights.iter().any(|weight| *weight > 0.0) {
+                    true => Ok(()),
+                    false => Err(Error::NoWeight),
+                }
+            }
+            Self::Risk(loss) => per_label("classes of a loss", loss.classes()),
+        }
+    }
+
+    /// The error of rows that lack what the scheme needs of each.
+    fn expect<T: Logit>(&self, logits: Logits<'_, T>) -> Result<()> {
+        match self {
+            Self::Groups(taxonomy) => taxonomy.expect(logits),
+            Self::RowWeights => logits.weights().map(|_| ()),
+            Self::LabelWeights(_) | Self::Risk(_) => Ok(()),
+        }
+    }
+
+    fn nothing_gathered(&self, classes: usize) -> Gathered {
+        match self {
+            Self::Groups(taxonomy) => Gathered::Groups(vec![Vec::new(); taxonomy.groups(classes)]),
+            Self::RowWeights | Self::LabelWeights(_) => Gathered::Weighted(Vec::new()),
+            Self::Risk(_) => Gathered::Steps(LossSteps::default()),
+        }
+    }
+}
+
+/// What a calibrator has so far.
+#[derive(Clone, Debug)]
+pub(crate) enum Gathered {
+    /// The scores of each group, in the order they came.
+    Groups(Vec<Vec<f64>>),
+    /// Scores and the weights of their rows, in the order they came.
+    Weighted(Vec<(f64, f64)>),
+    /// Where losses fall, in no order.
+    Steps(LossSteps),
+}
+
+impl Gathered {
+    fn n(&self) -> u64 {
+        match self {
+            Self::Groups(groups) => groups.iter().map(|scores| scores.len() as u64).sum(),
+            Self::Weighted(scores) => scores.len() as u64,
+            Self::Steps(steps) => steps.n,
+        }
+    }
+}
+
 /// Takes labelled rows in any blocks, merges with others of its kind in any order, and finishes to the same bits.
 ///
-/// It holds eight bytes a row, and at most six megabytes of fingerprints where rows are remembered.
+/// It holds eight bytes a row (sixteen with weights or a severity, and sixteen for every cost that a row can come down
+/// to), and at most six megabytes of fingerprints where rows are remembered.
 ///
 /// ```
 /// use conformax::{Alpha, Calibrator, EntmaxScore, Logits};
@@ -109,10 +215,10 @@ pub struct Calibrator<S> {
     pub(crate) score: S,
     pub(crate) classes: usize,
     pub(crate) masked: Masked,
-    pub(crate) taxonomy: Taxonomy,
+    pub(crate) scheme: Scheme,
+    pub(crate) ranks: Option<Ranks>,
     pub(crate) remember: Remember,
-    /// The scores of each group, in the order they came.
-    pub(crate) groups: Vec<Vec<f64>>,
+    pub(crate) gathered: Gathered,
     pub(crate) rows: RowSample,
 }
 
@@ -120,13 +226,15 @@ impl<S: Score> Calibrator<S> {
     /// Calibrates this score on rows of so many classes.
     pub fn new(score: S, classes: usize) -> Result<Self> {
         Logits::<f64>::new(&[], classes)?;
+        let scheme = Scheme::default();
         Ok(Self {
             score,
             classes,
             masked: Masked::default(),
-            taxonomy: Taxonomy::All,
+            gathered: scheme.nothing_gathered(classes),
+            scheme,
+            ranks: None,
             remember: Remember::Nothing,
-            groups: vec![Vec::new()],
             rows: RowSample::default(),
         })
     }
@@ -139,9 +247,26 @@ impl<S: Score> Calibrator<S> {
 
     /// The same with a threshold for each group of this taxonomy; before the first row.
     pub fn by(self, taxonomy: Taxonomy) -> Result<Self> {
-        taxonomy.check(self.classes)?;
-        let groups = vec![Vec::new(); taxonomy.groups(self.classes)];
-        Ok(Self { taxonomy, groups, ..self })
+        self.under(Scheme::Groups(taxonomy))
+    }
+
+    /// The same with thresholds that follow by this scheme; before the first row.
+    pub fn under(self, scheme: Scheme) -> Result<Self> {
+        scheme.check(self.classes)?;
+        if self.ranks.is_some() && matches!(scheme, Scheme::Risk(_)) {
+            return Err(Error::NotWith { what: "largest ranks of labels", with: "risk control" });
+        }
+        Ok(Self { gathered: scheme.nothing_gathered(self.classes), scheme, ..self })
+    }
+
+    /// The same with labels that stand further down the ranking than they may taken for infinitely strange; before the
+    /// first row. The ranks must come from other rows.
+    pub fn with_ranks(self, ranks: Ranks) -> Result<Self> {
+        ranks.check(self.classes)?;
+        if matches!(self.scheme, Scheme::Risk(_)) {
+            return Err(Error::NotWith { what: "largest ranks of labels", with: "risk control" });
+        }
+        Ok(Self { ranks: Some(ranks), ..self })
     }
 
     /// The same, remembering its rows or not; before the first row.
@@ -152,51 +277,95 @@ impl<S: Score> Calibrator<S> {
 
     /// Rows taken in so far.
     pub fn n(&self) -> u64 {
-        self.groups.iter().map(|scores| scores.len() as u64).sum()
+        self.gathered.n()
+    }
+
+    /// How thresholds will follow.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
     }
 
     /// Takes in rows. An error names the row in the whole, counted from the first that this accumulator took in, and
     /// leaves everything as it was.
     pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
         let before = self.n();
-        self.scored(rows).map_err(|error| error.offset_rows(before)).map(|scored| {
-            let logits = rows.logits();
-            if let (Taxonomy::All, [group]) = (&self.taxonomy, &mut self.groups[..]) {
-                scored.into_iter().for_each(|(scores, names)| {
-                    group.extend_from_slice(&scores);
-                    self.rows.extend(&names);
-                });
-                return;
-            }
-            let mut place = 0;
-            for (scores, names) in scored {
-                for score in scores {
-                    let group = self.taxonomy.group(rows.labels()[place], logits.group(place));
-                    self.groups[group].push(score);
-                    place += 1;
-                }
-                self.rows.extend(&names);
-            }
-        })
-    }
-
-    /// Scores and fingerprints, chunk after chunk.
-    fn scored<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<(Vec<f64>, Vec<u64>)>> {
         let logits = rows.logits();
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
-        self.taxonomy.expect(logits)?;
-        self.masked.check(rows)?;
-        map_chunks(logits, |first, chunk| {
-            let labels = &rows.labels()[first..first + chunk.len()];
-            let scores = ask(&self.score, LabelScores { first, chunk, labels })?;
-            let names = if self.remember == Remember::Rows { hash_rows(chunk) } else { Vec::new() };
-            Ok((scores, names))
-        })
+        self.gather(rows).map_err(|error| error.offset_rows(before))
     }
 
-    /// Takes in what another took in. It must be of the same score, classes, policies and taxonomy.
+    fn gather<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
+        let logits = rows.logits();
+        self.scheme.expect(logits)?;
+        self.masked.check(rows)?;
+        let remember = self.remember;
+        if let (Scheme::Risk(loss), Gathered::Steps(steps)) = (&self.scheme, &mut self.gathered) {
+            let chunks = map_chunks(logits, |first, chunk| {
+                let labels = &rows.labels()[first..first + chunk.len()];
+                Ok((ask(&self.score, RowLosses { loss, first, chunk, labels })?, remember.names(chunk)))
+            })?;
+            for (more, names) in chunks {
+                steps.merge(more);
+                self.rows.extend(&names);
+            }
+            return Ok(());
+        }
+        let ranks = self.ranks.as_ref();
+        let chunks = map_chunks(logits, |first, chunk| {
+            let labels = &rows.labels()[first..first + chunk.len()];
+            let scores = match ranks {
+                None => ask(&self.score, LabelScores { first, chunk, labels })?,
+                Some(ranks) => ask(&self.score, RankedLabelScores { ranks, first, chunk, labels })?,
+            };
+            Ok((scores, remember.names(chunk)))
+        })?;
+        let mut place = 0;
+        for (scores, names) in chunks {
+            let labels = &rows.labels()[place..place + scores.len()];
+            match (&mut self.gathered, &self.scheme) {
+                (Gathered::Groups(groups), Scheme::Groups(Taxonomy::All)) => {
+                    groups[0].extend_from_slice(&scores)
+                }
+                (Gathered::Groups(groups), Scheme::Groups(taxonomy)) => {
+                    for ((index, label), score) in (place..).zip(labels).zip(&scores) {
+                        groups[taxonomy.group(*label, logits.group(index))].push(*score);
+                    }
+                }
+                (Gathered::Weighted(pairs), Scheme::LabelWeights(weights)) => {
+                    pairs.extend(
+                        labels.iter().zip(&scores).map(|(label, score)| (*score, weights[*label as usize])),
+                    );
+                }
+                (Gathered::Weighted(pairs), _) => {
+                    let weights = &logits.weights()?[place..place + scores.len()];
+                    pairs.extend(scores.iter().copied().zip(weights.iter().copied()));
+                }
+                (Gathered::Groups(_) | Gathered::Steps(_), _) => unreachable!("a scheme gathers its own"),
+            }
+            place += scores.len();
+            self.rows.extend(&names);
+        }
+        Ok(())
+    }
+
+    /// The same with its groups of rows moved: group `i` becomes `places[i]` of `count`. Other groups are empty. For
+    /// whoever learns of groups as rows come.
+    pub fn regrouped(self, places: &[usize], count: usize) -> Result<Self> {
+        let (Scheme::Groups(Taxonomy::Group(_)), Gathered::Groups(old)) = (&self.scheme, self.gathered)
+        else {
+            return Err(Error::NotWith { what: "groups of rows", with: "this way to thresholds" });
+        };
+        let mut groups = vec![Vec::new(); count];
+        for (scores, place) in old.into_iter().zip(places) {
+            *groups.get_mut(*place).ok_or(Error::EmptyCluster(*place as u32))? = scores;
+        }
+        let scheme = Scheme::Groups(Taxonomy::Group(count));
+        Ok(Self { scheme, gathered: Gathered::Groups(groups), ..self })
+    }
+
+    /// Takes in what another took in. It must be of the same score, classes, policies and scheme.
     pub fn merge(&mut self, other: Self) -> Result<()>
     where
         S: PartialEq,
@@ -205,15 +374,21 @@ impl<S: Score> Calibrator<S> {
             () if self.score != other.score => Some("scores"),
             () if self.classes != other.classes => Some("numbers of classes"),
             () if self.masked != other.masked => Some("policies for masked classes"),
-            () if self.taxonomy != other.taxonomy => Some("taxonomies"),
+            () if self.scheme != other.scheme => Some("ways to thresholds"),
+            () if self.ranks != other.ranks => Some("largest ranks"),
             () if self.remember != other.remember => Some("remembered rows"),
             () => None,
         };
         if let Some(what) = differs {
             return Err(Error::Unlike { what });
         }
-        for (mine, theirs) in self.groups.iter_mut().zip(other.groups) {
-            mine.extend(theirs);
+        match (&mut self.gathered, other.gathered) {
+            (Gathered::Groups(mine), Gathered::Groups(theirs)) => {
+                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.extend(theirs));
+            }
+            (Gathered::Weighted(mine), Gathered::Weighted(theirs)) => mine.extend(theirs),
+            (Gathered::Steps(mine), Gathered::Steps(theirs)) => mine.merge(theirs),
+            _ => unreachable!("the same scheme gathers the same"),
         }
         self.rows.merge(other.rows);
         Ok(())
@@ -224,13 +399,42 @@ impl<S: Score> Calibrator<S> {
         if self.n() == 0 {
             return Err(Error::NoCalibrationRows);
         }
-        let Self { score, classes, masked, taxonomy, groups, rows, .. } = self;
-        let groups = groups.into_iter().map(SortedScores::of_any).collect::<Result<_>>()?;
-        Ok(Calibration { score, classes, masked, taxonomy, groups, rows: rows.finish() })
+        let Self { score, classes, masked, scheme, ranks, gathered, rows, .. } = self;
+        let evidence = match gathered {
+            Gathered::Groups(mut groups) => {
+                if let Scheme::Groups(Taxonomy::Cluster(clusters)) = &scheme
+                    && clusters.contains(&None)
+                {
+                    // Labels of no cluster go by the rows of all.
+                    let all = groups.concat();
+                    groups.last_mut().expect("there is a group for them").clone_from(&all);
+                }
+                Evidence::Groups(groups.into_iter().map(SortedScores::of_any).collect::<Result<_>>()?)
+            }
+            Gathered::Weighted(pairs) => Evidence::Weighted(Arc::new(WeightedScores::new(pairs)?)),
+            Gathered::Steps(mut steps) => {
+                steps.sort();
+                Evidence::Losses(steps)
+            }
+        };
+        Ok(Calibration { score, classes, masked, scheme, ranks, evidence, n: 0, rows: rows.finish() }
+            .counted())
     }
 }
 
-/// The evidence: a score and the scores it gave the calibration rows. Any level, any p-value.
+/// What calibration rows say, in order.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Evidence {
+    /// The scores of each group.
+    Groups(Vec<SortedScores>),
+    /// Scores with the weights of their rows.
+    Weighted(Arc<WeightedScores>),
+    /// Where losses fall as the threshold grows.
+    Losses(LossSteps),
+}
+
+/// The evidence: a score and what it gave the calibration rows. Any level, and p-values where there are scores.
 ///
 /// ```
 /// use conformax::{Alpha, Calibration, EntmaxScore, SortedScores};
@@ -244,8 +448,10 @@ pub struct Calibration<S> {
     score: S,
     classes: usize,
     masked: Masked,
-    taxonomy: Taxonomy,
-    groups: Vec<SortedScores>,
+    scheme: Scheme,
+    ranks: Option<Ranks>,
+    evidence: Evidence,
+    n: u64,
     rows: RowSet,
 }
 
@@ -257,33 +463,57 @@ impl<S: Score> Calibration<S> {
         calibrator.finish()
     }
 
-    /// Of scores that this very score gave before: read from a file, say.
+    /// Of scores that this very score gave before, to rows that share a threshold.
     pub fn from_scores(score: S, classes: usize, scores: SortedScores) -> Result<Self> {
-        Self::from_groups(score, classes, Taxonomy::All, vec![scores])
+        Self::from_evidence(score, classes, Scheme::default(), Evidence::Groups(vec![scores]))
     }
 
-    /// The same by group.
-    pub fn from_groups(
-        score: S,
-        classes: usize,
-        taxonomy: Taxonomy,
-        groups: Vec<SortedScores>,
-    ) -> Result<Self> {
-        taxonomy.check(classes)?;
-        let (wanted, got) = (taxonomy.groups(classes), groups.len());
-        if wanted != got {
-            return Err(Error::Clusters { wanted, got });
+    /// Of evidence that this very score gave before: read from a file, say.
+    pub fn from_evidence(score: S, classes: usize, scheme: Scheme, evidence: Evidence) -> Result<Self> {
+        Logits::<f64>::new(&[], classes)?;
+        scheme.check(classes)?;
+        match (&scheme, &evidence) {
+            (Scheme::Groups(taxonomy), Evidence::Groups(groups)) => {
+                let (wanted, got) = (taxonomy.groups(classes), groups.len());
+                if wanted != got {
+                    return Err(Error::PerLabel { what: "groups of scores", wanted, got });
+                }
+            }
+            (Scheme::RowWeights | Scheme::LabelWeights(_), Evidence::Weighted(_))
+            | (Scheme::Risk(_), Evidence::Losses(_)) => {}
+            _ => return Err(Error::NotWith { what: "this evidence", with: "this way to thresholds" }),
         }
-        if groups.iter().all(|scores| scores.n() == 0) {
-            return Err(Error::NoCalibrationRows);
-        }
-        Ok(Self { score, classes, masked: Masked::default(), taxonomy, groups, rows: RowSet::default() })
+        let (masked, rows) = (Masked::default(), RowSet::default());
+        let calibration =
+            Self { score, classes, masked, scheme, ranks: None, evidence, n: 0, rows }.counted();
+        if calibration.n == 0 { Err(Error::NoCalibrationRows) } else { Ok(calibration) }
+    }
+
+    fn counted(self) -> Self {
+        let n = match (&self.evidence, &self.scheme) {
+            // The rows of all stand beside those of the clusters.
+            (Evidence::Groups(groups), Scheme::Groups(Taxonomy::Cluster(clusters)))
+                if clusters.contains(&None) =>
+            {
+                groups.last().map_or(0, SortedScores::n)
+            }
+            (Evidence::Groups(groups), _) => groups.iter().map(SortedScores::n).sum(),
+            (Evidence::Weighted(scores), _) => scores.n(),
+            (Evidence::Losses(steps), _) => steps.n(),
+        };
+        Self { n, ..self }
     }
 
     /// The same with this meaning of −∞.
     #[must_use]
     pub fn with_masked(self, masked: Masked) -> Self {
         Self { masked, ..self }
+    }
+
+    /// The same with the largest ranks that went into the scores.
+    pub fn with_ranks(self, ranks: Ranks) -> Result<Self> {
+        ranks.check(self.classes)?;
+        Ok(Self { ranks: Some(ranks), ..self })
     }
 
     /// The score.
@@ -301,14 +531,28 @@ impl<S: Score> Calibration<S> {
         self.masked
     }
 
-    /// Who shares a threshold with whom.
-    pub fn taxonomy(&self) -> &Taxonomy {
-        &self.taxonomy
+    /// How thresholds follow.
+    pub fn scheme(&self) -> &Scheme {
+        &self.scheme
     }
 
-    /// The scores of each group; of one group where all rows share a threshold.
+    /// How far down the ranking a label may stand, where that is limited.
+    pub fn ranks(&self) -> Option<&Ranks> {
+        self.ranks.as_ref()
+    }
+
+    /// What the calibration rows say.
+    pub fn evidence(&self) -> &Evidence {
+        &self.evidence
+    }
+
+    /// The scores of each group; of one group where all rows share a threshold, of none where thresholds go by weights
+    /// or a loss.
     pub fn groups(&self) -> &[SortedScores] {
-        &self.groups
+        match &self.evidence {
+            Evidence::Groups(groups) => groups,
+            Evidence::Weighted(_) | Evidence::Losses(_) => &[],
+        }
     }
 
     /// The calibration rows that can be known again, where they were remembered.
@@ -318,7 +562,7 @@ impl<S: Score> Calibration<S> {
 
     /// Number of calibration rows.
     pub fn n(&self) -> u64 {
-        self.groups.iter().map(SortedScores::n).sum()
+        self.n
     }
 
     /// What predicts at a level, and what is promised.
@@ -326,45 +570,161 @@ impl<S: Score> Calibration<S> {
     where
         S: Clone,
     {
-        let each = || self.groups.iter().map(|scores| scores.threshold(alpha)).collect::<Vec<f64>>();
-        let thresholds = match &self.taxonomy {
-            Taxonomy::All => Thresholds::One(self.groups[0].threshold(alpha)),
-            Taxonomy::Label => Thresholds::PerLabel(each()),
-            Taxonomy::Cluster(clusters) => {
-                let of_cluster = each();
-                Thresholds::PerLabel(clusters.iter().map(|cluster| of_cluster[*cluster as usize]).collect())
+        let (thresholds, promise) = match (&self.scheme, &self.evidence) {
+            (Scheme::Groups(taxonomy), Evidence::Groups(groups)) => {
+                by_group(taxonomy, groups, alpha, |scores| scores.level(alpha))
             }
-            Taxonomy::Group(_) => Thresholds::PerGroup(each()),
+            (Scheme::Risk(loss), Evidence::Losses(steps)) => {
+                (Thresholds::One(steps.threshold(loss, alpha)), Promise::Risk { alpha, n: self.n })
+            }
+            (Scheme::LabelWeights(weights), Evidence::Weighted(scores)) => {
+                let of_label = weights.iter().map(|weight| scores.threshold(alpha, *weight)).collect();
+                (Thresholds::PerLabel(of_label), Promise::Weighted { alpha, n: self.n })
+            }
+            (_, Evidence::Weighted(scores)) => {
+                let rule = WeightRule::new(alpha, Arc::clone(scores));
+                (Thresholds::ByWeight(rule), Promise::Weighted { alpha, n: self.n })
+            }
+            (_, Evidence::Groups(_) | Evidence::Losses(_)) => unreachable!("a scheme has its own evidence"),
         };
-        let levels: Vec<Level> = self.groups.iter().map(|scores| scores.level(alpha)).collect();
-        let promise = match (&self.taxonomy, &levels[..]) {
-            (Taxonomy::All, [level]) => Promise::Marginal(*level),
-            _ => Promise::Groups { alpha, levels },
+        (self.predictor(thresholds), promise)
+    }
+
+    /// The same with coverage of at least `1 − α` with probability `1 − δ` over the calibration rows, in every group. An
+    /// error where thresholds go by weights or a loss.
+    pub fn at_with_delta(&self, alpha: Alpha, delta: Alpha) -> Result<(Predictor<S>, Promise)>
+    where
+        S: Clone,
+    {
+        let (Scheme::Groups(taxonomy), Evidence::Groups(groups)) = (&self.scheme, &self.evidence) else {
+            let (what, with) = ("a probability over calibration rows", "weights or risk control");
+            return Err(Error::NotWith { what, with });
         };
-        (Predictor::new(self.score.clone(), thresholds).with_masked(self.masked), promise)
+        let (thresholds, promise) =
+            by_group(taxonomy, groups, alpha, |scores| scores.level(alpha).with_delta(delta));
+        Ok((self.predictor(thresholds), promise))
+    }
+
+    fn predictor(&self, thresholds: Thresholds) -> Predictor<S>
+    where
+        S: Clone,
+    {
+        let predictor = Predictor::new(self.score.clone(), thresholds).with_masked(self.masked);
+        match &self.ranks {
+            Some(ranks) => predictor.with_ranks(ranks.clone()),
+            None => predictor,
+        }
     }
 
     /// The p-value of every label of every row, row after row: a label is in the set at α exactly when its p-value
-    /// exceeds α.
+    /// exceeds α. An error under risk control, where a level bounds a loss.
     pub fn p_values<T: Logit>(&self, logits: Logits<'_, T>) -> Result<Vec<PValue>> {
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
-        self.taxonomy.expect(logits)?;
-        let largest =
-            self.groups.iter().filter_map(SortedScores::largest_finite).fold(f64::NEG_INFINITY, f64::max);
+        self.scheme.expect(logits)?;
+        let largest = match &self.evidence {
+            Evidence::Groups(groups) => {
+                groups.iter().filter_map(SortedScores::largest_finite).fold(f64::NEG_INFINITY, f64::max)
+            }
+            Evidence::Weighted(scores) => scores.largest_finite().unwrap_or(f64::NEG_INFINITY),
+            Evidence::Losses(_) => return Err(Error::NotWith { what: "p-values", with: "risk control" }),
+        };
         let chunks = map_chunks(logits, |first, chunk| {
-            let (taxonomy, groups, masked) = (&self.taxonomy, &self.groups[..], self.masked);
-            ask(&self.score, PValues { taxonomy, groups, masked, largest, first, chunk })
+            let (scheme, evidence, masked) = (&self.scheme, &self.evidence, self.masked);
+            let ranks = self.ranks.as_ref();
+            ask(&self.score, PValues { scheme, evidence, masked, ranks, largest, first, chunk })
         })?;
         Ok(chunks.concat())
     }
 }
 
+/// The thresholds of each group's level, and the promise.
+fn by_group(
+    taxonomy: &Taxonomy,
+    groups: &[SortedScores],
+    alpha: Alpha,
+    level: impl Fn(&SortedScores) -> Level,
+) -> (Thresholds, Promise) {
+    let levels: Vec<Level> = groups.iter().map(level).collect();
+    let each: Vec<f64> = groups.iter().zip(&levels).map(|(scores, level)| scores.at(*level)).collect();
+    let thresholds = match taxonomy {
+        Taxonomy::All => Thresholds::One(each[0]),
+        Taxonomy::Label => Thresholds::PerLabel(each),
+        Taxonomy::Cluster(clusters) => {
+            let of_label = (0..clusters.len() as u32).map(|label| each[taxonomy.group(label, None)]);
+            Thresholds::PerLabel(of_label.collect())
+        }
+        Taxonomy::Group(_) => Thresholds::PerGroup(each),
+    };
+    let promise = match (taxonomy, &levels[..]) {
+        (Taxonomy::All, [level]) => Promise::Marginal(*level),
+        _ => Promise::Groups { alpha, levels },
+    };
+    (thresholds, promise)
+}
+
+/// The scores of true labels, infinite where they stand too far down.
+struct RankedLabelScores<'a, T> {
+    ranks: &'a Ranks,
+    first: usize,
+    chunk: Logits<'a, T>,
+    labels: &'a [u32],
+}
+
+impl<T: Logit> Question for RankedLabelScores<'_, T> {
+    type Answer = Result<Vec<f64>>;
+
+    fn put<P: Paths>(self, score: &P) -> Self::Answer {
+        let mut scores = Vec::with_capacity(self.chunk.len());
+        visit_rows(self.first, self.chunk, |index, row| {
+            let label = self.labels[index];
+            scores.push(if self.ranks.hold(row, label) { score.score(row, label) } else { f64::INFINITY });
+            Ok(())
+        })?;
+        Ok(scores)
+    }
+}
+
+/// Where the losses of rows fall.
+struct RowLosses<'a, T> {
+    loss: &'a Loss,
+    first: usize,
+    chunk: Logits<'a, T>,
+    labels: &'a [u32],
+}
+
+impl<T: Logit> Question for RowLosses<'_, T> {
+    type Answer = Result<LossSteps>;
+
+    fn put<P: Paths>(self, score: &P) -> Self::Answer {
+        let mut steps = LossSteps { n: self.chunk.len() as u64, ..LossSteps::default() };
+        let (mut labels, mut scores) = (Vec::new(), Vec::new());
+        visit_rows(self.first, self.chunk, |index, row| {
+            let label = self.labels[index];
+            let own = score.score(row, label);
+            // A severity falls with the true label alone; a cost may fall with any label before it.
+            let scored = if self.loss.is_cost() {
+                labels.clear();
+                scores.clear();
+                score.scored_set_into(row, own, &mut labels, &mut scores);
+                scores.iter().copied().zip(labels.iter().copied()).collect()
+            } else {
+                vec![(own, label)]
+            };
+            steps.start += u128::from(self.loss.of_empty(label));
+            self.loss.steps_into(label, scored, &mut steps.steps);
+            Ok(())
+        })?;
+        Ok(steps)
+    }
+}
+
 struct PValues<'a, T> {
-    taxonomy: &'a Taxonomy,
-    groups: &'a [SortedScores],
+    scheme: &'a Scheme,
+    evidence: &'a Evidence,
     masked: Masked,
+    ranks: Option<&'a Ranks>,
     largest: f64,
     first: usize,
     chunk: Logits<'a, T>,
@@ -372,10 +732,20 @@ struct PValues<'a, T> {
 
 impl<T: Logit> PValues<'_, T> {
     fn at(&self, row: Row<'_, T>, label: u32, score: f64) -> PValue {
-        let scores = &self.groups[self.taxonomy.group(label, row.group())];
-        match self.masked {
-            Masked::Never if row.logit(label) == f64::NEG_INFINITY => PValue::impossible(scores.n()),
-            _ => scores.p_value(score),
+        let score = match self.masked {
+            Masked::Never if row.logit(label) == f64::NEG_INFINITY => f64::NAN,
+            _ if self.ranks.is_some_and(|ranks| !ranks.hold(row, label)) => f64::INFINITY,
+            _ => score,
+        };
+        match (self.evidence, self.scheme) {
+            (Evidence::Groups(groups), Scheme::Groups(taxonomy)) => {
+                groups[taxonomy.group(label, row.group())].p_value(score)
+            }
+            (Evidence::Weighted(scores), Scheme::LabelWeights(weights)) => {
+                scores.p_value(score, weights[label as usize])
+            }
+            (Evidence::Weighted(scores), _) => scores.p_value(score, row.weight().unwrap_or_default()),
+            (Evidence::Groups(_) | Evidence::Losses(_), _) => unreachable!("a scheme has its own evidence"),
         }
     }
 }

@@ -91,6 +91,49 @@ pub enum Error {
     },
     /// A cluster without a class.
     EmptyCluster(u32),
+    /// A list that should have an entry for each class.
+    PerLabel {
+        /// What it holds.
+        what: &'static str,
+        /// Entries it should have.
+        wanted: usize,
+        /// Entries it has.
+        got: usize,
+    },
+    /// A value of a class outside its range.
+    LabelValue {
+        /// What the value is.
+        what: &'static str,
+        /// What a valid value is.
+        wanted: &'static str,
+        /// The class.
+        label: u32,
+        /// The value that came.
+        value: f64,
+    },
+    /// A weight of a row that is negative or no finite number.
+    Weight {
+        /// The row.
+        row: u64,
+        /// Its weight.
+        value: f64,
+    },
+    /// Weights of which none is positive.
+    NoWeight,
+    /// Losses of which none is positive.
+    NoLoss {
+        /// What the losses are.
+        what: &'static str,
+    },
+    /// A confusion matrix that cannot be inverted.
+    Singular,
+    /// Something that does not go with the way thresholds are found.
+    NotWith {
+        /// What was asked for.
+        what: &'static str,
+        /// What it does not go with.
+        with: &'static str,
+    },
     /// Rows that come without something that is needed for each of them.
     Missing {
         /// What each row should have come with.
@@ -209,6 +252,7 @@ impl Error {
             | Self::Label { row, .. }
             | Self::MaskedLabel { row, .. }
             | Self::Group { row, .. }
+            | Self::Weight { row, .. }
             | Self::Draw { row, .. }
             | Self::ScoreIsNan { row } => *row = place,
             _ => {}
@@ -224,6 +268,7 @@ impl Error {
             | Self::Label { row, .. }
             | Self::MaskedLabel { row, .. }
             | Self::Group { row, .. }
+            | Self::Weight { row, .. }
             | Self::Draw { row, .. }
             | Self::ScoreIsNan { row } => Some(*row),
             _ => None,
@@ -272,6 +317,20 @@ impl fmt::Display for Error {
             Self::EmptyCluster(cluster) => {
                 write!(f, "clusters are numbered from 0 without gaps, but no class is in cluster {cluster}")
             }
+            Self::PerLabel { what, wanted, got } => write!(f, "wanted {wanted} {what}, got {got}"),
+            Self::LabelValue { what, wanted, label, value } => {
+                write!(f, "the {what} of class {label} must be {wanted}, got {value}")
+            }
+            Self::Weight { row, value } => {
+                write!(f, "the weight of row {row} must be a finite number of at least 0, got {value}")
+            }
+            Self::NoWeight => write!(f, "at least one weight must be positive, and all are 0"),
+            Self::NoLoss { what } => write!(f, "at least one {what} must be positive, and all are 0"),
+            Self::Singular => write!(
+                f,
+                "the confusion matrix cannot be inverted: some label is never predicted; use the method em, or more rows"
+            ),
+            Self::NotWith { what, with } => write!(f, "{what} cannot be had with {with}"),
             Self::Missing { what } => write!(f, "rows must come with {what} here, and these do not"),
             Self::Unlike { what } => write!(f, "these do not belong together: their {what} differ"),
             Self::Bytes { wanted, what } => write!(f, "these bytes are not {wanted}: {what}"),

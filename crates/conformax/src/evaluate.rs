@@ -2,7 +2,10 @@
 
 use crate::fingerprint::{Overlap, RowSet, SeenRows, row_fingerprints};
 use crate::predict::drain_sets;
-use crate::{Error, Labelled, Logit, Logits, Predictor, Result, Score, Tally};
+use crate::{
+    Error, Labelled, Level, Logit, Logits, Loss, Predictor, Result, Score, Tally, Taxonomy, Thresholds,
+    Verdict,
+};
 
 /// Takes labelled rows in any blocks, merges with others of its kind in any order, and finishes to the same counts.
 ///
@@ -22,9 +25,45 @@ pub struct Evaluator<S> {
     pub(crate) classes: usize,
     pub(crate) model_rows: Vec<RowSet>,
     pub(crate) tallies: Vec<Tally>,
+    pub(crate) taxonomy: Option<Taxonomy>,
+    /// By predictor and group, where rows are told apart.
+    pub(crate) groups: Vec<Vec<GroupTally>>,
+    pub(crate) loss: Option<Loss>,
+    /// By predictor, in the loss's units, where a loss is measured.
+    pub(crate) losses: Vec<u128>,
     pub(crate) overlap: Overlap,
     /// The place of the next row, for messages.
     pub(crate) next_row: u64,
+}
+
+/// How the sets of a group's rows fared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupTally {
+    /// Rows.
+    pub n: u64,
+    /// Rows whose set holds the true label.
+    pub covered: u64,
+    /// Labels in their sets, all together.
+    pub labels: u64,
+}
+
+impl GroupTally {
+    /// The share of covered rows; `None` without a row.
+    pub fn coverage(self) -> Option<f64> {
+        (self.n > 0).then(|| self.covered as f64 / self.n as f64)
+    }
+
+    /// What the coverage of this group says of its promise, where it is one of so many: too low where chance would make
+    /// any of them do as badly once in a thousand times. Coverage above the law is no fault here.
+    pub fn verdict(self, level: Level, threshold: f64, groups: usize) -> Verdict {
+        let least = Thresholds::One(threshold).law(level).quantile_of_count(0.001 / groups as f64, self.n);
+        if self.covered < least { Verdict::TooLow(least) } else { Verdict::AsPromised }
+    }
+
+    /// Mean number of labels in a set; `None` without a row.
+    pub fn average_size(self) -> Option<f64> {
+        (self.n > 0).then(|| self.labels as f64 / self.n as f64)
+    }
 }
 
 /// What an [`Evaluator`] counted.
@@ -33,6 +72,10 @@ pub struct Evaluator<S> {
 pub struct Evaluated {
     /// How the sets of each predictor fared.
     pub tallies: Vec<Tally>,
+    /// The same by group, where rows are told apart; by predictor and group.
+    pub groups: Vec<Vec<GroupTally>>,
+    /// The mean loss of each predictor's sets, where one is measured.
+    pub losses: Vec<f64>,
     /// Rows that had a part in the model.
     pub seen: SeenRows,
 }
@@ -43,7 +86,37 @@ impl<S: Score> Evaluator<S> {
         Logits::<f64>::new(&[], classes)?;
         let tallies = predictors.iter().map(|_| Tally::new(classes)).collect();
         let (model_rows, overlap) = (Vec::new(), Overlap::default());
-        Ok(Self { predictors, classes, model_rows, tallies, overlap, next_row: 0 })
+        Ok(Self {
+            predictors,
+            classes,
+            model_rows,
+            tallies,
+            taxonomy: None,
+            groups: Vec::new(),
+            loss: None,
+            losses: Vec::new(),
+            overlap,
+            next_row: 0,
+        })
+    }
+
+    /// The same, with rows of different groups also counted apart; before the first row. By label a row belongs to its
+    /// true one.
+    pub fn by(self, taxonomy: Taxonomy) -> Result<Self> {
+        taxonomy.check(self.classes)?;
+        let none = vec![GroupTally::default(); taxonomy.groups(self.classes)];
+        let groups = vec![none; self.predictors.len()];
+        Ok(Self { taxonomy: Some(taxonomy), groups, ..self })
+    }
+
+    /// The same, also measuring a loss; before the first row.
+    pub fn losing(self, loss: Loss) -> Result<Self> {
+        if loss.classes() != self.classes {
+            let (what, wanted, got) = ("classes of a loss", self.classes, loss.classes());
+            return Err(Error::PerLabel { what, wanted, got });
+        }
+        let losses = vec![0; self.predictors.len()];
+        Ok(Self { loss: Some(loss), losses, ..self })
     }
 
     /// The same, looking out for rows that had a part in the model; before the first row.
@@ -58,6 +131,28 @@ impl<S: Score> Evaluator<S> {
         Self { next_row, ..self }
     }
 
+    /// The same with its groups of rows moved: group `i` becomes `places[i]` of `count`. Other groups are empty. For
+    /// whoever learns of groups as rows come.
+    pub fn regrouped(self, places: &[usize], count: usize) -> Result<Self> {
+        let Some(Taxonomy::Group(_)) = self.taxonomy else {
+            return Err(Error::NotWith { what: "groups of rows", with: "this evaluation" });
+        };
+        let moved = |old: &Vec<GroupTally>| {
+            let mut groups = vec![GroupTally::default(); count];
+            for (tally, place) in old.iter().zip(places) {
+                *groups.get_mut(*place).ok_or(Error::EmptyCluster(*place as u32))? = *tally;
+            }
+            Ok(groups)
+        };
+        let groups = self.groups.iter().map(moved).collect::<Result<_>>()?;
+        Ok(Self { taxonomy: Some(Taxonomy::Group(count)), groups, ..self })
+    }
+
+    /// Groups that rows are counted in, where they are told apart.
+    pub fn groups(&self) -> usize {
+        self.groups.first().map_or(0, Vec::len)
+    }
+
     /// Rows taken in so far.
     pub fn n(&self) -> u64 {
         self.tallies.first().map_or(0, Tally::n)
@@ -69,7 +164,12 @@ impl<S: Score> Evaluator<S> {
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
+        let offset = |error: Error| error.offset_rows(self.next_row);
+        if let Some(taxonomy) = &self.taxonomy {
+            taxonomy.expect(logits).map_err(offset)?;
+        }
         let mut tallies = self.tallies.clone();
+        let (mut groups, mut losses) = (self.groups.clone(), self.losses.clone());
         let mut place = 0;
         drain_sets(&self.predictors, logits, |by_predictor| {
             let count = by_predictor.first().map_or(0, crate::PredictionSets::len);
@@ -77,10 +177,26 @@ impl<S: Score> Evaluator<S> {
             for (tally, sets) in tallies.iter_mut().zip(&by_predictor) {
                 sets.iter().zip(labels).for_each(|(set, label)| tally.add(set, *label));
             }
+            if let Some(taxonomy) = &self.taxonomy {
+                for (groups, sets) in groups.iter_mut().zip(&by_predictor) {
+                    for ((index, label), set) in (place..).zip(labels).zip(sets.iter()) {
+                        let group = &mut groups[taxonomy.group(*label, logits.group(index))];
+                        group.n += 1;
+                        group.covered += u64::from(set.contains(label));
+                        group.labels += set.len() as u64;
+                    }
+                }
+            }
+            if let Some(loss) = &self.loss {
+                for (total, sets) in losses.iter_mut().zip(&by_predictor) {
+                    let of_rows = sets.iter().zip(labels).map(|(set, label)| loss.units_of(set, *label));
+                    *total += of_rows.map(u128::from).sum::<u128>();
+                }
+            }
             place += count;
         })
-        .map_err(|error| error.offset_rows(self.next_row))?;
-        self.tallies = tallies;
+        .map_err(offset)?;
+        (self.tallies, self.groups, self.losses) = (tallies, groups, losses);
         if !self.model_rows.is_empty() {
             self.overlap.extend(self.next_row, &row_fingerprints(logits), &self.model_rows);
         }
@@ -97,12 +213,20 @@ impl<S: Score> Evaluator<S> {
             () if self.predictors != other.predictors => Some("predictors"),
             () if self.classes != other.classes => Some("numbers of classes"),
             () if self.model_rows != other.model_rows => Some("models' rows"),
+            () if self.taxonomy != other.taxonomy => Some("groups"),
+            () if self.loss != other.loss => Some("losses"),
             () => None,
         };
         if let Some(what) = differs {
             return Err(Error::Unlike { what });
         }
         self.tallies.iter_mut().zip(&other.tallies).for_each(|(mine, theirs)| mine.merge(theirs));
+        for (mine, theirs) in self.groups.iter_mut().flatten().zip(other.groups.iter().flatten()) {
+            mine.n += theirs.n;
+            mine.covered += theirs.covered;
+            mine.labels += theirs.labels;
+        }
+        self.losses.iter_mut().zip(&other.losses).for_each(|(mine, theirs)| *mine += theirs);
         self.overlap.merge(&other.overlap);
         self.next_row = self.next_row.max(other.next_row);
         Ok(())
@@ -113,6 +237,10 @@ impl<S: Score> Evaluator<S> {
         if self.n() == 0 {
             return Err(Error::NoTestRows);
         }
-        Ok(Evaluated { tallies: self.tallies, seen: self.overlap.finish(&self.model_rows) })
+        let n = self.n() as f64;
+        let mean = |total: &u128| self.loss.as_ref().map(|loss| loss.value(*total) / n);
+        let losses = self.losses.iter().filter_map(mean).collect();
+        let seen = self.overlap.finish(&self.model_rows);
+        Ok(Evaluated { tallies: self.tallies, groups: self.groups, losses, seen })
     }
 }

@@ -45,6 +45,11 @@ impl CoverageLaw {
         Self { n, rank: None }
     }
 
+    /// The law of a rank that is one of `n`.
+    pub(crate) fn at_rank(n: u64, rank: Option<u64>) -> Self {
+        Self { n, rank }
+    }
+
     /// The law of `n` calibration rows at level `alpha`, with the conformal rank.
     pub fn at_level(n: u64, alpha: Alpha) -> Self {
         Self { n, rank: conformal_rank(n, alpha) }
@@ -115,6 +120,11 @@ impl CoverageLaw {
         let tails = outside(probability);
         let share = |tails| self.count_cut(tails, rows) as f64 / rows as f64;
         (share(tails), share(tails.swapped()))
+    }
+
+    /// Probability that coverage is less than `1 − α`.
+    fn falls_short(self, alpha: Alpha) -> f64 {
+        self.beta().map_or(0.0, |beta| beta.tails(Point::at(alpha.confidence())).lower)
     }
 
     fn beta(self) -> Option<Beta> {
@@ -239,6 +249,38 @@ fn first_where(mut low: u64, mut high: u64, holds: impl Fn(u64) -> bool) -> u64 
         }
     }
     low
+}
+
+/// The smallest rank at which coverage is at least `1 − α` with probability `1 − δ` over the calibration rows; `None`
+/// where no rank of `n` rows will do.
+///
+/// ```
+/// use conformax::{Alpha, conformal_rank, pac_rank};
+/// let alpha = Alpha::new(0.1)?;
+/// assert_eq!((conformal_rank(99, alpha), pac_rank(99, alpha, 0.05)?), (Some(90), Some(95)));
+/// assert_eq!(pac_rank(28, alpha, 0.05)?, None); // it takes 29 rows: 0.9²⁹ < 0.05
+/// # Ok::<(), conformax::Error>(())
+/// ```
+pub fn pac_rank(n: u64, alpha: Alpha, delta: f64) -> Result<Option<u64>> {
+    if !(delta > 0.0 && delta < 1.0) {
+        return Err(Error::Probability(delta));
+    }
+    Ok(pac_rank_at(n, alpha, delta))
+}
+
+/// [`pac_rank`] for a δ that is a probability.
+pub(crate) fn pac_rank_at(n: u64, alpha: Alpha, delta: f64) -> Option<u64> {
+    let enough = |rank: u64| CoverageLaw { n, rank: Some(rank) }.falls_short(alpha) <= delta;
+    if n == 0 || !enough(n) {
+        return None;
+    }
+    // It falls as the rank grows: the first that is enough lies in low + 1..=high.
+    let (mut low, mut high) = (0, n);
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if enough(middle) { high = middle } else { low = middle }
+    }
+    Some(high)
 }
 
 #[cfg(test)]

@@ -37,10 +37,12 @@
 mod activation;
 mod bytes;
 mod calibrate;
+mod clusters;
 mod error;
 mod evaluate;
 mod fingerprint;
 mod kernel;
+mod label_shift;
 mod law;
 mod level;
 mod logits;
@@ -48,10 +50,14 @@ mod metrics;
 mod path;
 mod policies;
 mod predict;
+mod prior;
 mod random;
+mod ranks;
+mod risk;
 mod row_sizes;
 mod rows;
 mod score;
+mod select;
 mod sets;
 mod sorted_scores;
 mod spec;
@@ -61,24 +67,33 @@ mod threshold_search;
 mod thresholds;
 mod tune;
 mod units;
+mod weights;
 
 pub use activation::{Entmax, Mass, entmax15, entropy, log_probability, softmax, sparsemax};
-pub use calibrate::{Calibration, Calibrator, Remember, calibrate, score_all_labels, score_labels};
+pub use calibrate::{
+    Calibration, Calibrator, Evidence, Remember, Scheme, calibrate, score_all_labels, score_labels,
+};
+pub use clusters::{ClusterPlan, cluster_classes};
 pub use error::{Error, Result};
-pub use evaluate::{Evaluated, Evaluator};
+pub use evaluate::{Evaluated, Evaluator, GroupTally};
 pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, SeenRows, row_fingerprints};
-pub use law::{CoverageLaw, rows_for_precision};
+pub use label_shift::{LabelShift, label_weights};
+pub use law::{CoverageLaw, pac_rank, rows_for_precision};
 pub use level::{Level, Promise, conformal_rank};
 pub use logits::{Labelled, Logit, Logits, Row};
 pub use metrics::{Intervals, LawIs, Metrics, Strata, Stratum, Tally, Verdict, evaluate, interval_of_share};
 pub use path::RegularizationPath;
 pub use policies::{Empty, Masked};
 pub use predict::{Predictor, predict_each};
+pub use prior::Prior;
 pub use random::Generator;
+pub use ranks::{RankChooser, Ranks};
+pub use risk::{Loss, LossSteps};
 pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };
+pub use select::{PairCounter, Selection};
 pub use sets::{PredictionSets, Sets};
 pub use sorted_scores::{PValue, SortedScores};
 pub use spec::{Parameters, ScoreSpec};
@@ -88,6 +103,7 @@ pub use threshold_search::{FoundThresholds, SearchStep, ThresholdSearch};
 pub use thresholds::Thresholds;
 pub use tune::{Candidate, Choice, SizeCounter, TuneOn, Tuned, Tuner, Tuning, entmax_grid, raps_grid, tune};
 pub use units::{Alpha, Gamma, Lambda};
+pub use weights::{WeightRule, WeightedScores};
 
 /// Version of the arithmetic: rows scored under the same version have the same bits. It is stored with every
 /// calibration, and sets are refused where it differs.

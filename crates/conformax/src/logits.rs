@@ -4,6 +4,7 @@
 //! needs anyway, so checking costs no pass of its own.
 
 use crate::kernel::{self, Fault};
+use crate::weights::check_weights;
 use crate::{Error, Result};
 
 /// A float type that logits may have: `f32`, `f64` and, with the feature `half`, `f16` and `bf16`.
@@ -42,6 +43,7 @@ pub struct Logits<'a, T> {
     classes: usize,
     u: Option<&'a [f64]>,
     groups: Option<&'a [u32]>,
+    weights: Option<&'a [f64]>,
 }
 
 impl<'a, T: Logit> Logits<'a, T> {
@@ -53,7 +55,7 @@ impl<'a, T: Logit> Logits<'a, T> {
         if !data.len().is_multiple_of(classes) {
             return Err(Error::Shape { len: data.len(), classes });
         }
-        Ok(Self { data, classes, u: None, groups: None })
+        Ok(Self { data, classes, u: None, groups: None, weights: None })
     }
 
     /// The same rows with the caller's own uniform draws, one per row in [0, 1), for randomised scores.
@@ -75,6 +77,16 @@ impl<'a, T: Logit> Logits<'a, T> {
             return Err(Error::Rows { what: "groups", wanted: self.len(), got: groups.len() });
         }
         Ok(Self { groups: Some(groups), ..self })
+    }
+
+    /// The rows with the weight of each, where thresholds go by it: how much likelier such a row is among the rows to
+    /// come than among those that calibrate, up to a factor.
+    pub fn with_weights(self, weights: &'a [f64]) -> Result<Self> {
+        if weights.len() != self.len() {
+            return Err(Error::Rows { what: "weights", wanted: self.len(), got: weights.len() });
+        }
+        check_weights(weights)?;
+        Ok(Self { weights: Some(weights), ..self })
     }
 
     /// The rows with their true labels, each a class.
@@ -116,7 +128,8 @@ impl<'a, T: Logit> Logits<'a, T> {
             data,
             classes: self.classes,
             u: self.u.map(|u| &u[range.clone()]),
-            groups: self.groups.map(|groups| &groups[range]),
+            groups: self.groups.map(|groups| &groups[range.clone()]),
+            weights: self.weights.map(|weights| &weights[range]),
         }
     }
 
@@ -129,7 +142,12 @@ impl<'a, T: Logit> Logits<'a, T> {
     #[inline]
     pub(crate) fn beside(&self, index: usize, logits: &'a [T], max: f64) -> Row<'a, T> {
         let (u, group) = (self.u.map(|u| u[index]), self.group(index));
-        Row { logits, max, u, group }
+        Row { logits, max, u, group, weight: self.weights.map(|weights| weights[index]) }
+    }
+
+    /// The weight of each row.
+    pub(crate) fn weights(&self) -> Result<&'a [f64]> {
+        self.weights.ok_or(Error::Missing { what: "weights" })
     }
 
     /// The group of each row, each below `count`.
@@ -216,6 +234,7 @@ pub struct Row<'a, T> {
     max: f64,
     u: Option<f64>,
     group: Option<u32>,
+    weight: Option<f64>,
 }
 
 impl<'a, T: Logit> Row<'a, T> {
@@ -225,7 +244,7 @@ impl<'a, T: Logit> Row<'a, T> {
             return Err(Error::Classes(logits.len()));
         }
         let max = kernel::row_max(logits).map_err(|fault| fault_in_row(fault, 0))?;
-        Ok(Self { logits, max, u: None, group: None })
+        Ok(Self { logits, max, u: None, group: None, weight: None })
     }
 
     /// The same row with the caller's own uniform draw in [0, 1).
@@ -255,6 +274,11 @@ impl<'a, T: Logit> Row<'a, T> {
     /// The row's group, where rows come in groups.
     pub fn group(&self) -> Option<u32> {
         self.group
+    }
+
+    /// The row's weight, where rows have one.
+    pub fn weight(&self) -> Option<f64> {
+        self.weight
     }
 
     /// The caller's uniform draw, where one was given.

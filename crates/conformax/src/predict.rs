@@ -7,8 +7,9 @@ use crate::kernel::NARROW;
 use crate::rows::{Narrow, drain_chunks, visit_narrow_rows, visit_rows};
 use crate::score::paths::{Paths, Question, ask, known};
 use crate::score::{softmax_over, sort_best_first};
+use crate::select::{Rival, selected_set};
 use crate::thresholds::{RowThresholds, Thresholds};
-use crate::{Empty, Error, Logit, Logits, Masked, PredictionSets, Result, Row, Score};
+use crate::{Empty, Logit, Logits, Masked, PredictionSets, Ranks, Result, Row, Score};
 
 /// A score with thresholds and policies: all that prediction needs.
 ///
@@ -27,12 +28,22 @@ pub struct Predictor<S> {
     thresholds: Thresholds,
     masked: Masked,
     empty: Empty,
+    ranks: Option<Ranks>,
+    /// Where several candidates are left, which choose among themselves label by label.
+    rivals: Option<Vec<Rival<S>>>,
 }
 
 impl<S: Score> Predictor<S> {
     /// A predictor from thresholds that were calibrated with this very score.
     pub fn new(score: S, thresholds: Thresholds) -> Self {
-        Self { score, thresholds, masked: Masked::default(), empty: Empty::default() }
+        Self {
+            score,
+            thresholds,
+            masked: Masked::default(),
+            empty: Empty::default(),
+            ranks: None,
+            rivals: None,
+        }
     }
 
     /// The same predictor with this meaning of −∞.
@@ -45,6 +56,26 @@ impl<S: Score> Predictor<S> {
     #[must_use]
     pub fn with_empty(self, empty: Empty) -> Self {
         Self { empty, ..self }
+    }
+
+    /// The same predictor with labels that stand further down the ranking than they may taken for infinitely strange.
+    #[must_use]
+    pub fn with_ranks(self, ranks: Ranks) -> Self {
+        Self { ranks: Some(ranks), ..self }
+    }
+
+    /// The same predictor with a choice between candidates for every label.
+    pub(crate) fn with_rivals(self, rivals: Vec<Rival<S>>) -> Self {
+        Self { rivals: Some(rivals), ..self }
+    }
+
+    /// Whether several candidates choose among themselves, so that the score and threshold are those of the first.
+    pub fn is_a_choice(&self) -> bool {
+        self.rivals.is_some()
+    }
+
+    pub(crate) fn rivals(&self) -> Option<&[Rival<S>]> {
+        self.rivals.as_deref()
     }
 
     /// The score.
@@ -67,13 +98,19 @@ impl<S: Score> Predictor<S> {
         self.empty
     }
 
+    /// How far down the ranking a label may stand, where that is limited.
+    pub fn ranks(&self) -> Option<&Ranks> {
+        self.ranks.as_ref()
+    }
+
     /// The inverse temperature `β = δ/q` at which the activation's support is the set: 0 for full sets, ∞ for a
-    /// threshold of 0. `None` for scores outside the entmax family, for γ = 1, and where thresholds differ by label or
-    /// group.
+    /// threshold of 0. `None` for scores outside the entmax family, for γ = 1, and where thresholds differ by label, group
+    /// or weight.
     pub fn temperature(&self) -> Option<f64> {
         match self.thresholds {
+            _ if self.is_a_choice() => None,
             Thresholds::One(threshold) => known(&self.score)?.temperature(threshold),
-            Thresholds::PerLabel(_) | Thresholds::PerGroup(_) => None,
+            Thresholds::PerLabel(_) | Thresholds::PerGroup(_) | Thresholds::ByWeight(_) => None,
         }
     }
 
@@ -87,13 +124,16 @@ impl<S: Score> Predictor<S> {
     /// The sets and, packed the same way, the probabilities of their labels.
     ///
     /// For the entmax family above γ = 1 these are the activation itself at the calibrated temperature; for other
-    /// scores, and where thresholds differ by label, so that a row has no one temperature, softmax renormalised over
-    /// the set. They sum to one, except over an empty set.
+    /// scores, and where thresholds differ by label or ranks are limited, so that no one temperature has the set as its
+    /// support, softmax renormalised over the set. They sum to one, except over an empty set.
     pub fn predict_probabilities<T: Logit>(
         &self,
         logits: Logits<'_, T>,
     ) -> Result<(PredictionSets, Vec<f64>)> {
-        self.thresholds.expect(logits)?;
+        self.expect(logits)?;
+        if self.is_a_choice() {
+            return self.predict_softmax(logits);
+        }
         let mut whole = (PredictionSets::with_capacity(logits.classes(), logits.len()), Vec::new());
         let chunk = |first, chunk: Logits<'_, T>| {
             ask(&self.score, ProbabilitiesOfChunk { rule: self.rule(), first, chunk })
@@ -105,22 +145,41 @@ impl<S: Score> Predictor<S> {
         Ok(whole)
     }
 
-    /// The probabilities over a set from the logits of its labels alone, best first: what lies outside a set has no part
-    /// in them. Thresholds by group need the whole row.
-    pub fn probabilities_within<T: Logit>(&self, set: &[T]) -> Result<Vec<f64>> {
-        let thresholds = match &self.thresholds {
-            Thresholds::One(threshold) => RowThresholds::One(*threshold),
-            Thresholds::PerLabel(thresholds) => RowThresholds::PerLabel(thresholds),
-            Thresholds::PerGroup(_) => return Err(Error::Missing { what: "groups" }),
-        };
-        match set {
-            [] => Ok(Vec::new()),
-            set => Ok(ask(&self.score, ProbabilitiesWithin { row: Row::new(set)?, thresholds })),
+    /// The probabilities over the set of one row from the logits of its labels alone, best first: what lies outside a set
+    /// has no part in them. The group or weight of the row comes with these, where thresholds go by it.
+    pub fn probabilities_within<T: Logit>(&self, set: Logits<'_, T>) -> Result<Vec<f64>> {
+        match &self.thresholds {
+            Thresholds::One(_) | Thresholds::PerLabel(_) => {}
+            other => other.expect(set)?,
+        }
+        match set.is_empty() {
+            true => Ok(Vec::new()),
+            false => {
+                let (row, ranked) = (set.row(0)?, self.ranks.is_some() || self.is_a_choice());
+                let thresholds = self.thresholds.of_row(row);
+                Ok(ask(&self.score, ProbabilitiesWithin { row, thresholds, ranked }))
+            }
         }
     }
 
+    /// Sets with softmax over each, where no one temperature stands behind a set.
+    fn predict_softmax<T: Logit>(&self, logits: Logits<'_, T>) -> Result<(PredictionSets, Vec<f64>)> {
+        let (sets, mut probabilities) = (self.predict(logits)?, Vec::new());
+        for (index, set) in sets.iter().enumerate() {
+            softmax_over(logits.row(index)?, set, &mut probabilities);
+        }
+        Ok((sets, probabilities))
+    }
+
+    /// The error of rows that this predictor does not fit.
+    fn expect<T: Logit>(&self, logits: Logits<'_, T>) -> Result<()> {
+        self.ranks.as_ref().map_or(Ok(()), |ranks| ranks.check(logits.classes()))?;
+        self.thresholds.expect(logits)
+    }
+
     fn rule(&self) -> Rule<'_> {
-        Rule { thresholds: &self.thresholds, masked: self.masked, empty: self.empty }
+        let ranks = self.ranks.as_ref();
+        Rule { thresholds: &self.thresholds, masked: self.masked, empty: self.empty, ranks }
     }
 }
 
@@ -154,7 +213,7 @@ pub(crate) fn drain_sets<S: Score, T: Logit>(
     logits: Logits<'_, T>,
     take: impl FnMut(Vec<PredictionSets>),
 ) -> Result<()> {
-    predictors.iter().try_for_each(|predictor| predictor.thresholds.expect(logits))?;
+    predictors.iter().try_for_each(|predictor| predictor.expect(logits))?;
     drain_chunks(logits, |first, chunk| sets_of_chunk(predictors, first, chunk), take)
 }
 
@@ -168,14 +227,23 @@ fn sets_of_chunk<S: Score, T: Logit>(
     // wide row the pass that checks it is worth sharing.
     if predictors.len() == 1 || chunk.classes() <= NARROW {
         for (predictor, sets) in predictors.iter().zip(&mut all) {
-            ask(&predictor.score, SetsOfChunk { rule: predictor.rule(), first, chunk, sets })?;
+            match predictor.rivals() {
+                None => ask(&predictor.score, SetsOfChunk { rule: predictor.rule(), first, chunk, sets })?,
+                Some(rivals) => visit_rows(first, chunk, |_, row| {
+                    sets.push_with(|labels| chosen_set(rivals, predictor.rule(), row, labels));
+                    Ok(())
+                })?,
+            }
         }
     } else {
         let mut scratch = Vec::new();
         visit_rows(first, chunk, |_, row| {
             for (predictor, sets) in predictors.iter().zip(&mut all) {
                 let (rule, scratch) = (predictor.rule(), &mut scratch);
-                ask(&predictor.score, SetOfRow { rule, row, sets, scratch });
+                match predictor.rivals() {
+                    None => ask(&predictor.score, SetOfRow { rule, row, sets, scratch }),
+                    Some(rivals) => sets.push_with(|labels| chosen_set(rivals, rule, row, labels)),
+                }
             }
             Ok(())
         })?;
@@ -189,6 +257,7 @@ struct Rule<'a> {
     thresholds: &'a Thresholds,
     masked: Masked,
     empty: Empty,
+    ranks: Option<&'a Ranks>,
 }
 
 struct SetsOfChunk<'a, 'b, T> {
@@ -209,7 +278,9 @@ impl<T: Logit> Question for SetsOfChunk<'_, '_, T> {
             sets.push_with(|labels| set_of_row(score, rule, row, labels, &mut scratch));
         };
         let bounds = match rule.thresholds {
-            Thresholds::One(threshold) if chunk.classes() <= NARROW => score.bounds(*threshold),
+            Thresholds::One(threshold) if chunk.classes() <= NARROW && rule.ranks.is_none() => {
+                score.bounds(*threshold)
+            }
             _ => None,
         };
         match bounds {
@@ -261,10 +332,10 @@ impl<T: Logit> Question for ProbabilitiesOfChunk<'_, '_, T> {
                 set_of_row(score, rule, row, labels, &mut scratch);
                 let set = &labels[start..];
                 match rule.thresholds.of_row(row) {
-                    RowThresholds::One(threshold) => {
+                    RowThresholds::One(threshold) if rule.ranks.is_none() => {
                         score.probabilities_into(row, set, threshold, &mut probabilities);
                     }
-                    RowThresholds::PerLabel(_) => softmax_over(row, set, &mut probabilities),
+                    _ => softmax_over(row, set, &mut probabilities),
                 }
             });
             Ok(())
@@ -276,6 +347,7 @@ impl<T: Logit> Question for ProbabilitiesOfChunk<'_, '_, T> {
 struct ProbabilitiesWithin<'a, 'b, T> {
     row: Row<'a, T>,
     thresholds: RowThresholds<'b>,
+    ranked: bool,
 }
 
 impl<T: Logit> Question for ProbabilitiesWithin<'_, '_, T> {
@@ -284,11 +356,26 @@ impl<T: Logit> Question for ProbabilitiesWithin<'_, '_, T> {
     fn put<P: Paths>(self, score: &P) -> Vec<f64> {
         let (set, mut out) = ((0..self.row.classes() as u32).collect::<Vec<_>>(), Vec::new());
         match self.thresholds {
-            RowThresholds::One(threshold) => score.probabilities_into(self.row, &set, threshold, &mut out),
-            RowThresholds::PerLabel(_) => softmax_over(self.row, &set, &mut out),
+            RowThresholds::One(threshold) if !self.ranked => {
+                score.probabilities_into(self.row, &set, threshold, &mut out);
+            }
+            _ => softmax_over(self.row, &set, &mut out),
         }
         out
     }
+}
+
+/// Appends the set of one row on which several candidates have a say, best first.
+fn chosen_set<S: Score, T: Logit>(rivals: &[Rival<S>], rule: Rule<'_>, row: Row<'_, T>, out: &mut Vec<u32>) {
+    let start = out.len();
+    selected_set(rivals, row, out);
+    if rule.masked == Masked::Never {
+        retain(out, start, |_, label| row.logit(label) > f64::NEG_INFINITY);
+    }
+    if rule.empty == Empty::TopLabel && out.len() == start {
+        out.extend((0..row.classes() as u32).filter(|label| row.logit(*label) == row.max()));
+    }
+    sort_best_first(row, &mut out[start..]);
 }
 
 /// Appends the set of one row, best first.
@@ -301,7 +388,8 @@ fn set_of_row<P: Paths, T: Logit>(
     scratch: &mut Vec<f64>,
 ) {
     let start = out.len();
-    match rule.thresholds.of_row(row) {
+    let thresholds = rule.thresholds.of_row(row);
+    match thresholds {
         RowThresholds::One(threshold) => {
             score.set_into(row, threshold, out);
             if rule.masked == Masked::Never && threshold == f64::INFINITY {
@@ -316,6 +404,10 @@ fn set_of_row<P: Paths, T: Logit>(
                 retain(out, start, |_, label| row.logit(label) > f64::NEG_INFINITY);
             }
         }
+    }
+    if let Some(ranks) = rule.ranks {
+        // What stands too far down scores +∞, which an infinite threshold takes.
+        retain(out, start, |_, label| thresholds.of(label) == f64::INFINITY || ranks.hold(row, label));
     }
     if rule.empty == Empty::TopLabel && out.len() == start {
         out.extend((0..row.classes() as u32).filter(|label| row.logit(*label) == row.max()));

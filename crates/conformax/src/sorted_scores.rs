@@ -54,9 +54,15 @@ impl SortedScores {
         Level::new(self.n(), alpha)
     }
 
-    /// The threshold at a level: the score of the conformal rank, or +∞ where there are too few rows.
+    /// The threshold at a miscoverage level: the score of the conformal rank, or +∞ where there are too few rows.
     pub fn threshold(&self, alpha: Alpha) -> f64 {
-        conformal_rank(self.n(), alpha).map_or(f64::INFINITY, |rank| self.0[rank as usize - 1])
+        self.at(self.level(alpha))
+    }
+
+    /// The threshold of a level of these very rows.
+    pub fn at(&self, level: Level) -> f64 {
+        let score = level.rank().and_then(|rank| self.0.get(rank as usize - 1));
+        score.copied().unwrap_or(f64::INFINITY)
     }
 
     /// The threshold by which tuning judges a candidate: as [`threshold`](Self::threshold), but never beyond the
@@ -90,7 +96,7 @@ impl SortedScores {
             return PValue::impossible(self.n());
         }
         let below = self.0.partition_point(|calibration| *calibration < score);
-        PValue { count: self.n() - below as u64 + 1, of: self.n() + 1 }
+        PValue { count: u128::from(self.n()) - below as u128 + 1, of: u128::from(self.n()) + 1 }
     }
 
     /// `(#{s_i > s} + v·(#{s_i = s} + 1))/(n + 1)`: exactly uniform for a fresh row if `v` is.
@@ -114,16 +120,17 @@ impl SortedScores {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PValue {
-    /// Calibration scores at least as large, and one for the row itself; 0 for a label that can be in no set.
-    pub count: u64,
+    /// Calibration scores at least as large, and one for the row itself; 0 for a label that can be in no set. Where
+    /// rows have weights, units of weight.
+    pub count: u128,
     /// Calibration rows, and one for the row itself.
-    pub of: u64,
+    pub of: u128,
 }
 
 impl PValue {
     /// Of a label that is in no set, whatever the level.
     pub(crate) fn impossible(n: u64) -> Self {
-        Self { count: 0, of: n + 1 }
+        Self { count: 0, of: u128::from(n) + 1 }
     }
 
     /// The nearest `f64`.
@@ -134,6 +141,6 @@ impl PValue {
     /// Whether `p > α`, exactly: whether the label is in the set at level α.
     pub fn in_set(self, alpha: Alpha) -> bool {
         // For integers, count > of·α is count > ⌊of·α⌋.
-        u128::from(self.count) > alpha.floor_of(u128::from(self.of))
+        self.count > alpha.floor_of(self.of)
     }
 }

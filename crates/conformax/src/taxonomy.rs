@@ -6,7 +6,7 @@ use crate::{Error, Logit, Logits, Result};
 ///
 /// ```
 /// use conformax::Taxonomy;
-/// assert_eq!(Taxonomy::Cluster(vec![0, 0, 1]).groups(3), 2);
+/// assert_eq!(Taxonomy::Cluster(vec![Some(0), Some(0), Some(1)]).groups(3), 2);
 /// assert_eq!(Taxonomy::Label.groups(3), 3);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,8 +16,9 @@ pub enum Taxonomy {
     All,
     /// The rows of a label: a threshold per label.
     Label,
-    /// The rows of a cluster of labels; the number of each label's cluster, counted from 0 without gaps.
-    Cluster(Vec<u32>),
+    /// The rows of a cluster of labels; the number of each label's cluster, counted from 0 without gaps. A label of none
+    /// takes the threshold of all rows together, which is the last group.
+    Cluster(Vec<Option<u32>>),
     /// The rows of a group that comes with each row ([`Logits::with_groups`]), of so many groups.
     Group(usize),
 }
@@ -28,9 +29,7 @@ impl Taxonomy {
         match self {
             Self::All => 1,
             Self::Label => classes,
-            Self::Cluster(clusters) => {
-                clusters.iter().map(|cluster| *cluster as usize + 1).max().unwrap_or(0)
-            }
+            Self::Cluster(clusters) => named_clusters(clusters) + usize::from(clusters.contains(&None)),
             Self::Group(count) => *count,
         }
     }
@@ -42,7 +41,8 @@ impl Taxonomy {
                 Err(Error::Clusters { wanted: classes, got: clusters.len() })
             }
             Self::Cluster(clusters) => {
-                let missing = (0..self.groups(classes) as u32).find(|cluster| !clusters.contains(cluster));
+                let missing =
+                    (0..named_clusters(clusters) as u32).find(|cluster| !clusters.contains(&Some(*cluster)));
                 missing.map_or(Ok(()), |cluster| Err(Error::EmptyCluster(cluster)))
             }
             Self::Group(0) => Err(Error::Missing { what: "at least one group" }),
@@ -64,8 +64,15 @@ impl Taxonomy {
         match self {
             Self::All => 0,
             Self::Label => label as usize,
-            Self::Cluster(clusters) => clusters[label as usize] as usize,
+            Self::Cluster(clusters) => {
+                clusters[label as usize].map_or_else(|| named_clusters(clusters), |cluster| cluster as usize)
+            }
             Self::Group(_) => of_row.unwrap_or_default() as usize,
         }
     }
+}
+
+/// Clusters that have a number.
+fn named_clusters(clusters: &[Option<u32>]) -> usize {
+    clusters.iter().flatten().map(|cluster| *cluster as usize + 1).max().unwrap_or(0)
 }

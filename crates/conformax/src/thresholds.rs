@@ -3,9 +3,9 @@
 //! A rule answers two questions: the threshold of a label in a row, and the largest of the row. What can answer those
 //! gets every path and every output: labels are found up to the largest, and those beyond their own are left out.
 
-use crate::{CoverageLaw, Level, Logit, Logits, Result, Row};
+use crate::{CoverageLaw, Level, Logit, Logits, Result, Row, WeightRule};
 
-/// Largest scores that are in a set: one for all, or by label or group. +∞ takes every label.
+/// Largest scores that are in a set: one for all, or by label, by group or by weight. +∞ takes every label.
 ///
 /// ```
 /// use conformax::{EntmaxScore, Logits, Predictor, Thresholds};
@@ -22,19 +22,26 @@ pub enum Thresholds {
     PerLabel(Vec<f64>),
     /// One per group of rows.
     PerGroup(Vec<f64>),
+    /// By the weight of the row.
+    ByWeight(WeightRule),
 }
 
 impl Thresholds {
     /// Whether every set is full, whatever the row.
     pub fn are_infinite(&self) -> bool {
-        self.as_slice().iter().all(|threshold| *threshold == f64::INFINITY)
+        match self {
+            // The lightest row has the lowest.
+            Self::ByWeight(rule) => rule.threshold(0.0) == f64::INFINITY,
+            _ => self.as_slice().iter().all(|threshold| *threshold == f64::INFINITY),
+        }
     }
 
-    /// The numbers: one, or one per label or group.
+    /// The numbers: one, or one per label or group. By weight there are as many as weights, and none here.
     pub fn as_slice(&self) -> &[f64] {
         match self {
             Self::One(threshold) => std::slice::from_ref(threshold),
             Self::PerLabel(thresholds) | Self::PerGroup(thresholds) => thresholds,
+            Self::ByWeight(_) => &[],
         }
     }
 
@@ -53,6 +60,7 @@ impl Thresholds {
             }
             Self::PerLabel(_) => Ok(()),
             Self::PerGroup(thresholds) => logits.groups_below(thresholds.len()).map(|_| ()),
+            Self::ByWeight(_) => logits.weights().map(|_| ()),
         }
     }
 
@@ -65,6 +73,7 @@ impl Thresholds {
             Self::PerGroup(thresholds) => {
                 RowThresholds::One(thresholds[row.group().unwrap_or_default() as usize])
             }
+            Self::ByWeight(rule) => RowThresholds::One(rule.threshold(row.weight().unwrap_or_default())),
         }
     }
 }
@@ -74,4 +83,15 @@ impl Thresholds {
 pub(crate) enum RowThresholds<'a> {
     One(f64),
     PerLabel(&'a [f64]),
+}
+
+impl RowThresholds<'_> {
+    /// That of a label.
+    #[inline]
+    pub(crate) fn of(self, label: u32) -> f64 {
+        match self {
+            Self::One(threshold) => threshold,
+            Self::PerLabel(thresholds) => thresholds[label as usize],
+        }
+    }
 }

@@ -15,9 +15,10 @@ use crate::predict::drain_sets;
 use crate::rows::{map_chunks, visit_rows};
 use crate::score::paths::known;
 use crate::score::ranked::RankedSoftmax;
+use crate::select::{PairCounter, Rival};
 use crate::{
     Alpha, Draw, EntmaxScore, Error, Gamma, Labelled, Lambda, Logit, Logits, Masked, Penalty, Predictor,
-    RapsScore, Remember, Result, Row, Score, ScoreSpec, SortedScores, Thresholds,
+    RapsScore, Remember, Result, Row, Score, ScoreSpec, SortedScores, Thresholds, conformal_rank,
 };
 
 /// How tuning takes the candidates' thresholds.
@@ -258,6 +259,29 @@ impl<S: Score + Clone> Tuner<S> {
             .collect();
         let (totals, rows) = (vec![0; predictors.len()], self.rows.finish());
         Ok(SizeCounter { predictors, classes: self.classes, totals, n: 0, rows })
+    }
+}
+
+impl<S: Score + Clone> Tuner<S> {
+    /// For a selection that uses every row: the same rows then count pairs. An error where there is no row.
+    pub fn finish_selecting(self) -> Result<PairCounter<S>> {
+        let scored = self.n();
+        if scored == 0 {
+            return Err(Error::NoTuningRows);
+        }
+        let rank = conformal_rank(scored, self.alpha);
+        let rivals = self.grid.into_iter().zip(self.scores).map(|(score, scores)| {
+            let scores = SortedScores::new(scores)?;
+            let at =
+                |rank: Option<u64>| rank.and_then(|rank| scores.as_slice().get(rank as usize - 1)).copied();
+            // Below the first score lies nothing, and too few rows make sets full.
+            let low = at(rank.unwrap_or(scored + 1).checked_sub(1).filter(|rank| *rank > 0));
+            let high = at(rank).unwrap_or(f64::INFINITY);
+            Ok(Rival { score, low: low.unwrap_or(f64::NEG_INFINITY), high, at_low: 0, between: Vec::new() })
+        });
+        let rivals = rivals.collect::<Result<Vec<_>>>()?;
+        let (classes, alpha, masked, rows) = (self.classes, self.alpha, self.masked, self.rows.finish());
+        Ok(PairCounter { rivals, classes, alpha, masked, scored, n: 0, rows })
     }
 }
 

@@ -150,10 +150,15 @@ impl Alpha {
 
     /// `⌊count · α⌋`, exactly.
     pub(crate) fn floor_of(self, count: u128) -> u128 {
-        // count ≤ 2^64 and digits < 10^18, so the product stays below 10^38 and a larger scale leaves nothing.
+        let digits = u128::from(self.0.digits);
         match 10u128.checked_pow(self.0.scale) {
-            Some(one) => count * u128::from(self.0.digits) / one,
-            None => 0,
+            // Wholes and rest apart: digits < 10^18, so up to a scale of 19 the product of the rest stays below 10^37.
+            Some(one) if self.0.scale <= 19 => count / one * digits + count % one * digits / one,
+            // A level below a thousandth of the last digits; what is divided by parts loses nothing of the floor.
+            _ => {
+                let (high, low) = ((count >> 64) * digits, (count & u128::from(u64::MAX)) * digits);
+                divided(high + (low >> 64), low as u64, self.0.scale)
+            }
         }
     }
 
@@ -162,6 +167,18 @@ impl Alpha {
         let enough = 10u128.checked_pow(self.0.scale).map(|one| one.div_ceil(u128::from(self.0.digits)) - 1);
         enough.and_then(|rows| u64::try_from(rows).ok()).unwrap_or(u64::MAX)
     }
+}
+
+/// `⌊(high · 2^64 + low) / 10^scale⌋`, by one power of ten that fits after another: a floor of a floor is the floor.
+fn divided(mut high: u128, mut low: u64, mut scale: u32) -> u128 {
+    while scale > 0 && (high, low) != (0, 0) {
+        let tens = scale.min(19);
+        let by = 10u128.pow(tens);
+        let rest = high % by;
+        let below = (rest << 64 | u128::from(low)) / by;
+        (high, low, scale) = (high / by, below as u64, scale - tens);
+    }
+    high << 64 | u128::from(low)
 }
 
 impl FromStr for Alpha {

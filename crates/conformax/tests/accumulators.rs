@@ -7,9 +7,9 @@ mod common;
 use common::data::Data;
 use common::entmax;
 use conformax::{
-    Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Masked, Predictor, Remember, Result,
-    RowSet, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, entmax_grid,
-    row_fingerprints,
+    Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Loss, Masked, PairCounter, Predictor,
+    Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch,
+    Thresholds, Tuner, entmax_grid, row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
@@ -67,6 +67,7 @@ accumulates! {
     Calibrator: |it, rows| it.extend(rows), |it, _| it;
     Tuner: |it, rows| it.extend(rows), |it, _| it;
     SizeCounter: |it, rows| it.extend(rows.logits()), |it, _| it;
+    PairCounter: |it, rows| it.extend(rows.logits()), |it, _| it;
     // It says which row had a part in the model first, and so has to know where a shard begins.
     Evaluator: |it, rows| it.extend(rows), Evaluator::from_row;
     ThresholdSearch: |it, rows| it.extend(rows), |it, _| it;
@@ -105,9 +106,20 @@ accumulator_laws! {
     calibrator: Calibrator::new(spec(1.5), 12).unwrap().remembering(Remember::Rows);
     calibrator_by_label: Calibrator::new(spec(1.3), 12).unwrap().by(Taxonomy::Label).unwrap();
     calibrator_by_group: Calibrator::new(spec(2.0), 12).unwrap().by(Taxonomy::Group(3)).unwrap();
+    calibrator_by_cluster: Calibrator::new(spec(1.5), 12).unwrap().by(Taxonomy::Cluster(clusters())).unwrap();
+    calibrator_by_row_weight: Calibrator::new(spec(1.5), 12).unwrap().under(Scheme::RowWeights).unwrap();
+    calibrator_by_label_weight: Calibrator::new(spec(1.5), 12).unwrap()
+        .under(Scheme::LabelWeights((1..=12).map(|weight| f64::from(weight) / 10.0).collect())).unwrap();
+    calibrator_of_severity: Calibrator::new(spec(1.5), 12).unwrap().under(Scheme::Risk(severity())).unwrap();
+    calibrator_of_cost: Calibrator::new(spec(1.5), 12).unwrap().under(Scheme::Risk(cost())).unwrap();
+    calibrator_of_ranks: Calibrator::new(spec(1.5), 12).unwrap()
+        .with_ranks(Ranks::new((1..=12).collect()).unwrap()).unwrap();
+    evaluator_by_group: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap().by(Taxonomy::Group(3)).unwrap()
+        .losing(cost()).unwrap();
     tuner: Tuner::new(entmax_grid().into_iter().map(ScoreSpec::Entmax).collect(), 12, alpha(0.1)).unwrap()
         .remembering(Remember::Rows);
     size_counter: sizes();
+    pair_counter: pairs();
     evaluator: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap()
         .watching_for(vec![RowSet::new(row_fingerprints(rows().rows().rows(100..300)))]);
     threshold_search: ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1), alpha(0.02)]).unwrap()
@@ -119,11 +131,32 @@ fn at(threshold: f64) -> Predictor<ScoreSpec> {
     Predictor::new(spec(1.5), Thresholds::One(threshold))
 }
 
+fn clusters() -> Vec<Option<u32>> {
+    (0..12).map(|label| (label % 4 < 3).then_some(label % 4)).collect()
+}
+
+fn severity() -> Loss {
+    Loss::severity((1..=12).map(|label| 1.0 / f64::from(label)).collect()).unwrap()
+}
+
+/// Costs that are no multiples of a power of two, and of different sizes.
+fn cost() -> Loss {
+    let costs = (0..144).map(|place| if place % 13 == 0 { 0.0 } else { f64::from(place % 11 + 1) / 7.0 });
+    Loss::cost(costs.collect(), 12).unwrap()
+}
+
 fn sizes() -> SizeCounter<ScoreSpec> {
     let grid = entmax_grid().into_iter().map(ScoreSpec::Entmax).collect();
     let mut tuner = Tuner::new(grid, 12, alpha(0.1)).unwrap();
     tuner.extend(rows().labelled()).unwrap();
     tuner.finish().unwrap()
+}
+
+fn pairs() -> PairCounter<ScoreSpec> {
+    let grid = entmax_grid().into_iter().map(ScoreSpec::Entmax).collect();
+    let mut tuner = Tuner::new(grid, 12, alpha(0.1)).unwrap();
+    tuner.extend(rows().labelled()).unwrap();
+    tuner.finish_selecting().unwrap()
 }
 
 /// The search after its first pass, over the same rows.
@@ -146,8 +179,18 @@ const GROUPS: [u32; 700] = {
     groups
 };
 
+const WEIGHTS: [f64; 700] = {
+    let mut weights = [0.0; 700];
+    let mut row = 0;
+    while row < 700 {
+        weights[row] = (row % 17) as f64 * 0.1;
+        row += 1;
+    }
+    weights
+};
+
 fn part(data: &Data, from: usize, to: usize) -> Labelled<'_, f32> {
-    let all = data.rows().with_groups(&GROUPS).unwrap();
+    let all = data.rows().with_groups(&GROUPS).unwrap().with_weights(&WEIGHTS).unwrap();
     all.rows(from..to).labelled(&data.labels[from..to]).unwrap()
 }
 
@@ -231,7 +274,7 @@ fn what_does_not_belong_together_is_not_merged() {
     };
     assert_eq!(unlike(calibrator(1.5), calibrator(1.6)), "scores");
     assert_eq!(unlike(calibrator(1.5), Calibrator::new(spec(1.5), 13).unwrap()), "numbers of classes");
-    assert_eq!(unlike(calibrator(1.5), calibrator(1.5).by(Taxonomy::Label).unwrap()), "taxonomies");
+    assert_eq!(unlike(calibrator(1.5), calibrator(1.5).by(Taxonomy::Label).unwrap()), "ways to thresholds");
     assert_eq!(unlike(calibrator(1.5), calibrator(1.5).remembering(Remember::Rows)), "remembered rows");
     let never = calibrator(1.5).with_masked(Masked::Never);
     assert_eq!(unlike(calibrator(1.5), never), "policies for masked classes");
@@ -296,7 +339,10 @@ fn groups_are_checked_with_their_place() {
     assert_eq!(error, Error::Group { row: 2, group: 2, groups: 2 });
     let by_group = Predictor::new(spec(1.5), Thresholds::PerGroup(vec![0.0, 1.0]));
     assert_eq!(by_group.predict(data.rows()).unwrap_err(), Error::Missing { what: "groups" });
-    let clusters = |of: Vec<u32>| Calibrator::new(spec(1.5), 3).unwrap().by(Taxonomy::Cluster(of)).map(drop);
+    let clusters = |of: Vec<u32>| {
+        let of = of.into_iter().map(Some).collect();
+        Calibrator::new(spec(1.5), 3).unwrap().by(Taxonomy::Cluster(of)).map(drop)
+    };
     assert_eq!(clusters(vec![0, 1]), Err(Error::Clusters { wanted: 3, got: 2 }));
     assert_eq!(clusters(vec![0, 2, 2]), Err(Error::EmptyCluster(1)));
     assert_eq!(

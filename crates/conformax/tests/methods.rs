@@ -1,11 +1,14 @@
-//! Thresholds by label, cluster and group against an independent oracle. See `fixtures/golden/README.md`.
+//! Thresholds by label, cluster, group, weight and loss against an independent oracle. See `fixtures/golden/README.md`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 mod common;
 
 use common::entmax;
 use common::npy::golden;
-use conformax::{Alpha, Calibrator, Logits, Promise, Taxonomy, Thresholds};
+use conformax::{
+    Alpha, Calibration, Calibrator, EntmaxScore, Evaluator, LabelShift, Logits, Loss, Predictor, Promise,
+    Scheme, Taxonomy, Thresholds, Tuner, label_weights, pac_rank,
+};
 use serde_json::Value;
 
 /// A number, or an infinity written as text.
@@ -13,8 +16,18 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
 }
 
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(number).collect()
+}
+
 fn integers(value: &Value) -> Vec<u32> {
     value.as_array().unwrap().iter().map(|value| value.as_u64().unwrap() as u32).collect()
+}
+
+fn methods() -> (Value, Rows) {
+    let file = serde_json::from_str(&std::fs::read_to_string(golden("methods.json")).unwrap()).unwrap();
+    let rows = Rows::read(&file);
+    (file, rows)
 }
 
 /// The rows of the file.
@@ -22,6 +35,7 @@ struct Rows {
     logits: Vec<f64>,
     labels: Vec<u32>,
     groups: Vec<u32>,
+    weights: Vec<f64>,
     group_names: Vec<String>,
     classes: usize,
     n_cal: usize,
@@ -42,6 +56,7 @@ impl Rows {
             logits: rows.iter().flat_map(|row| row.as_array().unwrap()).map(number).collect(),
             labels: integers(&file["labels"]),
             groups: names.iter().map(place).collect(),
+            weights: numbers(&file["row_weight"]),
             group_names,
             classes,
             n_cal: file["n_cal"].as_u64().unwrap() as usize,
@@ -49,31 +64,64 @@ impl Rows {
     }
 
     fn all(&self) -> Logits<'_, f64> {
-        Logits::new(&self.logits, self.classes).unwrap().with_groups(&self.groups).unwrap()
+        let logits = Logits::new(&self.logits, self.classes).unwrap().with_groups(&self.groups).unwrap();
+        logits.with_weights(&self.weights).unwrap()
+    }
+
+    fn calibrating(&self) -> Logits<'_, f64> {
+        self.all().rows(0..self.n_cal)
+    }
+
+    fn test(&self) -> Logits<'_, f64> {
+        self.all().rows(self.n_cal..self.labels.len())
+    }
+
+    fn calibrated(&self, gamma: f64, scheme: Scheme) -> Calibration<EntmaxScore> {
+        let mut calibrator = Calibrator::new(entmax(gamma), self.classes).unwrap().under(scheme).unwrap();
+        calibrator.extend(self.calibrating().labelled(&self.labels[..self.n_cal]).unwrap()).unwrap();
+        calibrator.finish().unwrap()
+    }
+}
+
+/// The sets of a case, labels ascending.
+fn assert_sets(name: &str, model: &Predictor<EntmaxScore>, test: Logits<'_, f64>, case: &Value) {
+    let sets = model.predict(test).unwrap();
+    let wanted = case["sets"].as_array().unwrap();
+    assert_eq!(sets.len(), wanted.len(), "{name}");
+    for (row, (set, wanted)) in sets.iter().zip(wanted).enumerate() {
+        let mut set = set.to_vec();
+        set.sort_unstable();
+        assert_eq!(set, integers(wanted), "{name}, row {row}");
+    }
+}
+
+/// Whether p-values say the same as sets.
+fn assert_dual(name: &str, calibration: &Calibration<EntmaxScore>, alpha: Alpha, test: Logits<'_, f64>) {
+    let (sets, p_values) =
+        (calibration.at(alpha).0.predict(test).unwrap(), calibration.p_values(test).unwrap());
+    for (set, p_values) in sets.iter().zip(p_values.chunks(test.classes())) {
+        for (label, p) in (0..).zip(p_values) {
+            assert_eq!(p.in_set(alpha), set.contains(&label), "{name}, label {label}");
+        }
     }
 }
 
 #[test]
 fn thresholds_and_sets_by_class_cluster_and_group_are_those_of_the_oracle() {
-    let file: Value =
-        serde_json::from_str(&std::fs::read_to_string(golden("methods.json")).unwrap()).unwrap();
-    let rows = Rows::read(&file);
-    let (calibrating, test) =
-        (rows.all().rows(0..rows.n_cal), rows.all().rows(rows.n_cal..rows.labels.len()));
+    let (file, rows) = methods();
     let mut compared = 0;
     for case in file["cases"].as_array().unwrap() {
         let taxonomy = match case["method"].as_str().unwrap() {
             "by_class" => Taxonomy::Label,
-            "by_cluster" => Taxonomy::Cluster(integers(&file["cluster_of_label"])),
+            "by_cluster" => {
+                Taxonomy::Cluster(integers(&file["cluster_of_label"]).into_iter().map(Some).collect())
+            }
             "by_group" => Taxonomy::Group(rows.group_names.len()),
             _ => continue,
         };
         let name = format!("{}, gamma {}, alpha {}", case["method"], case["gamma"], case["alpha"]);
         let alpha: Alpha = case["alpha"].as_str().unwrap().parse().unwrap();
-        let calibrator = Calibrator::new(entmax(number(&case["gamma"])), rows.classes).unwrap();
-        let mut calibrator = calibrator.by(taxonomy).unwrap();
-        calibrator.extend(calibrating.labelled(&rows.labels[..rows.n_cal]).unwrap()).unwrap();
-        let calibration = calibrator.finish().unwrap();
+        let calibration = rows.calibrated(number(&case["gamma"]), Scheme::Groups(taxonomy));
         let (model, promise) = calibration.at(alpha);
         let wanted: Vec<f64> = match &case["threshold"] {
             Value::Array(values) => values.iter().map(number).collect(),
@@ -87,27 +135,173 @@ fn thresholds_and_sets_by_class_cluster_and_group_are_those_of_the_oracle() {
         match model.thresholds() {
             Thresholds::PerLabel(thresholds) => assert_eq!(thresholds.len(), rows.classes),
             Thresholds::PerGroup(thresholds) => assert_eq!(*thresholds, wanted),
-            Thresholds::One(_) => panic!("{name}: one threshold for all"),
+            other => panic!("{name}: {other:?}"),
         }
-        let p_values = calibration.p_values(test).unwrap();
-        let sets = model.predict(test).unwrap();
-        for (row, (set, wanted)) in sets.iter().zip(case["sets"].as_array().unwrap()).enumerate() {
-            let mut set = set.to_vec();
-            set.sort_unstable();
-            assert_eq!(set, integers(wanted), "{name}, row {row}");
-            for label in 0..rows.classes {
-                let inside = p_values[row * rows.classes + label].in_set(alpha);
-                assert_eq!(
-                    inside,
-                    set.contains(&(label as u32)),
-                    "{name}, p-value of row {row}, label {label}"
-                );
-            }
-        }
+        assert_sets(&name, &model, rows.test(), case);
+        assert_dual(&name, &calibration, alpha, rows.test());
         compared += 1;
     }
-    assert_eq!(compared, COMPARED);
+    assert_eq!(compared, 27, "by class, cluster and group, at three indices and three levels");
 }
 
-/// By class, cluster and group, at three indices and several levels.
-const COMPARED: usize = 27;
+#[test]
+fn thresholds_and_sets_by_weight_are_those_of_the_oracle() {
+    let (file, rows) = methods();
+    let mut compared = 0;
+    for case in file["cases"].as_array().unwrap() {
+        let scheme = match case["method"].as_str().unwrap() {
+            "row_weights" => Scheme::RowWeights,
+            "label_weights" => Scheme::LabelWeights(numbers(&file["label_weight"])),
+            _ => continue,
+        };
+        let name = format!("{}, gamma {}, alpha {}", case["method"], case["gamma"], case["alpha"]);
+        let alpha: Alpha = case["alpha"].as_str().unwrap().parse().unwrap();
+        let calibration = rows.calibrated(number(&case["gamma"]), scheme);
+        let (model, promise) = calibration.at(alpha);
+        assert_eq!(promise, Promise::Weighted { alpha, n: rows.n_cal as u64 });
+        let found: Vec<f64> = match model.thresholds() {
+            Thresholds::ByWeight(rule) => {
+                rows.weights[rows.n_cal..].iter().map(|weight| rule.threshold(*weight)).collect()
+            }
+            Thresholds::PerLabel(thresholds) => thresholds.clone(),
+            other => panic!("{name}: {other:?}"),
+        };
+        assert_eq!(found, numbers(&case["threshold"]), "{name}");
+        assert_sets(&name, &model, rows.test(), case);
+        assert_dual(&name, &calibration, alpha, rows.test());
+        compared += 1;
+    }
+    assert_eq!(compared, 18, "weights of rows and of labels, at three indices and three levels");
+}
+
+#[test]
+fn equal_weights_and_equal_severity_are_split_conformal_to_the_bit() {
+    let (_, mut rows) = methods();
+    for weight in [0.1, 1.0, 7.0] {
+        rows.weights = vec![weight; rows.labels.len()];
+        for gamma in [1.0, 1.3, 1.5, 2.0] {
+            for alpha in ["0.02", "0.05", "0.1", "0.25"] {
+                let alpha: Alpha = alpha.parse().unwrap();
+                let wanted =
+                    rows.calibrated(gamma, Scheme::default()).at(alpha).0.predict(rows.test()).unwrap();
+                let schemes = [
+                    Scheme::RowWeights,
+                    Scheme::LabelWeights(vec![weight; rows.classes]),
+                    Scheme::Risk(Loss::severity(vec![1.0; rows.classes]).unwrap()),
+                ];
+                for scheme in schemes {
+                    let found =
+                        rows.calibrated(gamma, scheme.clone()).at(alpha).0.predict(rows.test()).unwrap();
+                    assert_eq!(found, wanted, "{weight} {gamma} {alpha} {scheme:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn risk_thresholds_and_sets_are_those_of_the_oracle() {
+    let (file, rows) = methods();
+    let costs: Vec<f64> = file["cost"].as_array().unwrap().iter().flat_map(numbers).collect();
+    let mut compared = 0;
+    for case in file["cases"].as_array().unwrap() {
+        let loss = match case["method"].as_str().unwrap() {
+            "severity_risk" => Loss::severity(numbers(&file["severity"])).unwrap(),
+            "cost_risk" => Loss::cost(costs.clone(), rows.classes).unwrap(),
+            _ => continue,
+        };
+        let name = format!("{}, gamma {}, alpha {}", case["method"], case["gamma"], case["alpha"]);
+        let alpha: Alpha = case["alpha"].as_str().unwrap().parse().unwrap();
+        let calibration = rows.calibrated(number(&case["gamma"]), Scheme::Risk(loss.clone()));
+        let (model, promise) = calibration.at(alpha);
+        assert_eq!(promise, Promise::Risk { alpha, n: rows.n_cal as u64 });
+        assert_eq!(*model.thresholds(), Thresholds::One(number(&case["threshold"])), "{name}");
+        assert_sets(&name, &model, rows.test(), case);
+        assert!(calibration.p_values(rows.test()).is_err());
+        // What the evaluator measures is the mean over the sets.
+        let labels = &rows.labels[rows.n_cal..];
+        let sets = model.predict(rows.test()).unwrap();
+        let total: f64 = sets.iter().zip(labels).map(|(set, label)| loss.of(set, *label)).sum();
+        let mut evaluator = Evaluator::new(vec![model], rows.classes).unwrap().losing(loss).unwrap();
+        evaluator.extend(rows.test().labelled(labels).unwrap()).unwrap();
+        assert_eq!(evaluator.finish().unwrap().losses, [total / labels.len() as f64], "{name}");
+        compared += 1;
+    }
+    assert_eq!(compared, 18, "severity and cost, at three indices and three levels");
+}
+
+#[test]
+fn ranks_over_calibration_rows_are_those_of_the_oracle() {
+    let (file, _) = methods();
+    let cases = file["pac"].as_array().unwrap();
+    assert_eq!(cases.len(), 60);
+    for case in cases {
+        let (n, alpha) = (case["n"].as_u64().unwrap(), Alpha::new(number(&case["alpha"])).unwrap());
+        assert_eq!(pac_rank(n, alpha, number(&case["delta"])).unwrap(), case["rank"].as_u64(), "{case}");
+    }
+}
+
+#[test]
+fn estimated_weights_of_labels_are_those_of_the_oracle() {
+    let (file, rows) = methods();
+    let shift = &file["label_shift"];
+    let target: Vec<f64> = integers(&shift["target_rows"])
+        .into_iter()
+        .flat_map(|row| rows.logits[row as usize * rows.classes..][..rows.classes].to_vec())
+        .collect();
+    let target = Logits::new(&target, rows.classes).unwrap();
+    let source = rows.calibrating().labelled(&rows.labels[..rows.n_cal]).unwrap();
+    for (method, wanted, error) in
+        [(LabelShift::Em, "em_weights", 1e-9), (LabelShift::Bbse, "bbse_weights", 1e-12)]
+    {
+        let found = label_weights(source, target, method).unwrap();
+        for (found, wanted) in found.iter().zip(numbers(&shift[wanted])) {
+            assert!((found - wanted).abs() <= error, "{method:?}: {found} for {wanted}");
+        }
+    }
+}
+
+#[test]
+fn groups_are_counted_apart() {
+    let (_, rows) = methods();
+    let labels = &rows.labels[rows.n_cal..];
+    let alpha = Alpha::new(0.1).unwrap();
+    let (model, _) = rows.calibrated(1.5, Scheme::Groups(Taxonomy::Group(rows.group_names.len()))).at(alpha);
+    let sets = model.predict(rows.test()).unwrap();
+    let count = rows.group_names.len();
+    let mut evaluator =
+        Evaluator::new(vec![model], rows.classes).unwrap().by(Taxonomy::Group(count)).unwrap();
+    evaluator.extend(rows.test().labelled(labels).unwrap()).unwrap();
+    let found = evaluator.finish().unwrap();
+    for (group, tally) in found.groups[0].iter().enumerate() {
+        let of_group = (0..labels.len()).filter(|row| rows.groups[rows.n_cal + row] as usize == group);
+        let of_group: Vec<(u32, &[u32])> =
+            of_group.map(|row| (labels[row], sets.get(row).unwrap())).collect();
+        assert_eq!(tally.n, of_group.len() as u64);
+        assert_eq!(tally.covered, of_group.iter().filter(|(label, set)| set.contains(label)).count() as u64);
+        assert_eq!(tally.labels, of_group.iter().map(|(_, set)| set.len() as u64).sum::<u64>());
+    }
+    assert_eq!(found.groups[0].iter().map(|tally| tally.n).sum::<u64>(), labels.len() as u64);
+}
+
+#[test]
+fn selection_on_all_rows_gives_the_sets_of_the_oracle() {
+    let (file, rows) = methods();
+    let mut compared = 0;
+    for case in
+        file["cases"].as_array().unwrap().iter().filter(|case| case["method"] == "selected_on_all_rows")
+    {
+        let alpha: Alpha = case["alpha"].as_str().unwrap().parse().unwrap();
+        let n = case["n"].as_u64().unwrap() as usize;
+        let grid: Vec<EntmaxScore> = numbers(&case["gammas"]).into_iter().map(entmax).collect();
+        let calibrating = rows.all().rows(0..n);
+        let mut tuner = Tuner::new(grid, rows.classes, alpha).unwrap();
+        tuner.extend(calibrating.labelled(&rows.labels[..n]).unwrap()).unwrap();
+        let mut pairs = tuner.finish_selecting().unwrap();
+        pairs.extend(calibrating).unwrap();
+        let selection = pairs.finish().unwrap();
+        assert_sets(&format!("selection at {alpha}"), &selection.predictor(), rows.test(), case);
+        compared += 1;
+    }
+    assert_eq!(compared, 3);
+}

@@ -9,6 +9,9 @@ import numpy as np
 from . import _conformax
 from ._inputs import Logits, as_threads
 
+#: Groups and weights by name, one for each row.
+Beside = dict[str, "np.ndarray | None"]
+
 
 def score_labels(
     score: _conformax.Score, logits: Logits, labels: np.ndarray, u: np.ndarray | None, **options: Any
@@ -31,12 +34,55 @@ def score_all(score: _conformax.Score, logits: Logits, u: np.ndarray | None, **o
     ))
 
 
-def p_values(calibration: _conformax.Calibration, logits: Logits, u: np.ndarray | None, **options: Any) -> np.ndarray:
+def p_values(
+    calibration: _conformax.Calibration, logits: Logits, u: np.ndarray | None, *, beside: Beside = {}, **options: Any
+) -> np.ndarray:
     """The p-value of every label: rows × classes."""
     return _matrix(logits, (
-        calibration.p_values(block, _draws(u, first, block, logits), first_row=first, **_checked(options))
+        calibration.p_values(
+            block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first, block), **_checked(options)
+        )
         for first, block in logits.blocks()
     ))
+
+
+def predict_at(
+    calibration: _conformax.Calibration,
+    alphas: list[str],
+    logits: Logits,
+    u: np.ndarray | None,
+    *,
+    beside: Beside,
+    **options: Any,
+) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Offsets, labels and the logits of these labels, of the sets at each level."""
+    parts = [
+        calibration.predict(
+            alphas, block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first, block),
+            **_checked(options)
+        )
+        for first, block in logits.blocks()
+    ]
+    return [_pack([sets[level] for sets in parts]) for level in range(len(alphas))]
+
+
+def probabilities_at(
+    calibration: _conformax.Calibration,
+    alpha: str,
+    logits: Logits,
+    u: np.ndarray | None,
+    *,
+    beside: Beside,
+    **options: Any,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offsets, labels and probabilities of the sets at a level."""
+    return _pack([
+        calibration.predict_probabilities(
+            alpha, block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first, block),
+            **_checked(options)
+        )
+        for first, block in logits.blocks()
+    ])
 
 
 def predict(
@@ -45,33 +91,28 @@ def predict(
     """Offsets, labels and the logits of these labels, of the sets at each threshold."""
     parts = []
     for first, block in logits.blocks():
-        found = _conformax.predict(
-            score, thresholds, block, _draws(u, first, block, logits), first_row=first, **_checked(options)
-        )
-        parts.append([(offsets, labels, _held(block, offsets, labels)) for offsets, labels in found])
+        draws = _draws(u, first, block, logits)
+        parts.append(_conformax.predict(score, thresholds, block, draws, first_row=first, **_checked(options)))
     return [_pack([sets[level] for sets in parts]) for level in range(len(thresholds))]
 
 
-def predict_probabilities(
-    score: _conformax.Score, threshold: float, logits: Logits, u: np.ndarray | None, **options: Any
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Offsets, labels and probabilities of the sets at a threshold."""
-    parts = [
-        _conformax.predict_probabilities(
-            score, threshold, block, _draws(u, first, block, logits), first_row=first, **_checked(options)
-        )
-        for first, block in logits.blocks()
-    ]
-    return _pack(parts)
-
-
-def extend(accumulator: Any, logits: Logits, labels: np.ndarray, u: np.ndarray | None, **options: Any) -> None:
+def extend(
+    accumulator: Any,
+    logits: Logits,
+    labels: np.ndarray,
+    u: np.ndarray | None,
+    *,
+    groups: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+    **options: Any,
+) -> None:
     """Gives labelled rows to an accumulator."""
     if len(labels) != logits.shape[0]:
         raise ValueError(f"there are {logits.shape[0]} rows of logits but {len(labels)} labels")
     for first, block in logits.blocks():
         draws = _draws(u, first, block, logits)
-        accumulator.extend(block, _part(labels, first, block), draws, **_checked(options))
+        beside = _parts({"groups": groups, "weights": weights}, first, block)
+        accumulator.extend(block, _part(labels, first, block), draws, **beside, **_checked(options))
 
 
 def top_labels(logits: Logits, **options: Any) -> np.ndarray:
@@ -91,6 +132,11 @@ def _part(values: np.ndarray, first: int, block: np.ndarray) -> np.ndarray:
     return values[first : first + len(block)]
 
 
+def _parts(beside: Beside, first: int, block: np.ndarray) -> dict[str, np.ndarray]:
+    """What comes with the rows of a block."""
+    return {name: _part(values, first, block) for name, values in beside.items() if values is not None}
+
+
 def _join(parts: Any) -> np.ndarray:
     parts = list(parts)
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
@@ -107,14 +153,6 @@ def _pack(parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]]) -> tuple[np.nd
     starts = np.cumsum([0] + [len(labels) for _, labels, _ in parts])
     offsets = [np.zeros(1, dtype=np.int64)] + [offsets[1:] + start for (offsets, _, _), start in zip(parts, starts)]
     return np.concatenate(offsets), _join(labels for _, labels, _ in parts), _join(numbers for _, _, numbers in parts)
-
-
-def _held(block: np.ndarray, offsets: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The logits of the labels of each set, as `float64`; `uint16` holds the bits of bfloat16."""
-    held = block[np.repeat(np.arange(len(block)), np.diff(offsets)), labels]
-    if held.dtype == np.uint16:
-        held = (held.astype(np.uint32) << 16).view(np.float32)
-    return held.astype(np.float64)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _blocks, _conformax, _cuda
+from . import _blocks, _conformax, _cuda, _schemes
 from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
 from ._levels import levels
@@ -50,13 +50,35 @@ class SplitConformalClassifier:
         Whether a label of logit −∞ may enter a set when the threshold is infinite.
     empty : {"allowed", "top_label"}, default "allowed"
         What becomes of an empty set.
+    by : "class", "group" or the cluster of each class, optional
+        A threshold for each, so that coverage holds within each. Groups come with the rows: `groups` of `calibrate` and
+        `predict_set`. Clusters are a list in the order of the classes, or a dictionary by name.
+    clusters : int or True, optional
+        A threshold for each of so many clusters of classes (True: as many as the rows tell apart), found on rows that
+        then do not calibrate.
+    truncate_ranks : bool, default False
+        Leave out labels that stand further down the ranking than their class allows; thresholds are by class. Some rows
+        choose how far and do not calibrate.
+    prior : array or dict, optional
+        Shares of the classes where the model was trained; their logarithm is taken out of the logits.
+    label_weights : array or dict, optional
+        How much likelier each class is among the rows to come; `conformax.label_weights` estimates it.
+    pac : float, optional
+        Promise coverage with probability `1 − pac` over the calibration rows, rather than on average.
+    severity : array or dict, optional
+        What it costs to miss each class; `alpha` is then the bound on the mean.
+    cost : matrix, optional
+        A row per true class; a set costs the least of its labels, and `alpha` is the bound on the mean.
     **aliases
         Other libraries' names: `lam_reg` for `lambda_`, `kreg` for `k_reg`.
 
     Attributes
     ----------
-    threshold_ : float
-        Largest score in a set; a list where `alpha` is one.
+    threshold_ : float, ndarray or None
+        Largest score in a set; one per class, cluster or group where they differ, None where they go by the weight of a
+        row; a list where `alpha` is one.
+    promise_ : str
+        What is promised, in a sentence.
     temperature_ : float or None
         Inverse temperature at which γ-entmax's support is the set; None for scores outside the family.
     n_calibration_ : int
@@ -85,7 +107,7 @@ class SplitConformalClassifier:
 
     _parameters = (
         "score", "gamma", "alpha", "confidence_level", "lambda_", "k_reg", "randomized", "random_state", "n_threads",
-        "masked", "empty",
+        "masked", "empty", "by", "clusters", "truncate_ranks", "prior", "label_weights", "pac", "severity", "cost",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +124,14 @@ class SplitConformalClassifier:
         n_threads: int | None = None,
         masked: str = "allowed",
         empty: str = "allowed",
+        by: Any = None,
+        clusters: int | bool | None = None,
+        truncate_ranks: bool = False,
+        prior: Any = None,
+        label_weights: Any = None,
+        pac: Any = None,
+        severity: Any = None,
+        cost: Any = None,
         **aliases: Any,
     ) -> None:
         self.score = score
@@ -115,31 +145,60 @@ class SplitConformalClassifier:
         self.n_threads = n_threads
         self.masked = masked
         self.empty = empty
+        self.by = by
+        self.clusters = clusters
+        self.truncate_ranks = truncate_ranks
+        self.prior = prior
+        self.label_weights = label_weights
+        self.pac = pac
+        self.severity = severity
+        self.cost = cost
         for name, value in canonical(aliases, lambda_=lambda_, k_reg=k_reg).items():
             setattr(self, name, value)
 
     def calibrate(
-        self, logits: Any, labels: Any, *, classes: Sequence[Any] | None = None, u: Any = None
+        self,
+        logits: Any,
+        labels: Any,
+        *,
+        classes: Sequence[Any] | None = None,
+        u: Any = None,
+        groups: Any = None,
+        weights: Any = None,
     ) -> SplitConformalClassifier:
         """Scores held-out rows and takes the thresholds. Returns `self`.
 
         `classes` are names in the order of the columns; labels are then names too. `u` are uniform draws of the
-        caller's own for randomised scores, one per row. The columns of a data frame are known again by their names.
+        caller's own for randomised scores, one per row. `groups` are the groups of the rows, for `by="group"`; `weights`
+        say how much likelier each row is among those to come. The columns of a data frame are known again by their
+        names.
         """
-        rule = self._rule()
-        if u is None and _cuda.on_gpu(logits, rule):
+        rule, scheme = self._rule(), self._scheme()
+        plain = scheme.is_plain and groups is None and weights is None
+        if u is None and plain and _cuda.on_gpu(logits, rule):
             names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
             calibration = _cuda.calibration_of(
                 rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
             )
             return self._calibrated(calibration, names)
-        rows = Logits.of(logits)
+        rows = Logits.of(_on_host(logits))
         names = _class_names(classes, rows.shape[1])
-        indices = as_labels(labels, rows.shape[1], names)
-        calibrator = _conformax.Calibrator(rule, rows.shape[1], masked=self.masked)
-        _blocks.extend(calibrator, rows, indices, as_draws(u), n_threads=self.n_threads)
-        calibration = calibrator.finish(self._levels(None)[0], names=_texts(names))
-        return self._calibrated(calibration, names, rows.columns)
+        indices = as_labels(_on_host(labels), rows.shape[1], names)
+        columns = rows.columns
+        calibration = _schemes.calibrate(
+            scheme,
+            rule,
+            _without_prior(rows, scheme.prior_of(names, rows.shape[1])),
+            indices,
+            names=names,
+            alphas=self._levels(None)[0],
+            u=as_draws(u),
+            groups=groups,
+            weights=weights,
+            masked=self.masked,
+            n_threads=self.n_threads,
+        )
+        return self._calibrated(calibration, names, columns)
 
     conformalize = calibrate
 
@@ -165,6 +224,8 @@ class SplitConformalClassifier:
         (120, 9)
         """
         [level] = self._single_level("tuning")
+        if not self._scheme().is_plain:
+            raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
         rows = Logits.of(logits)
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(labels, rows.shape[1], names)
@@ -184,18 +245,21 @@ class SplitConformalClassifier:
         )
         return self._calibrated(calibration, names, rows.columns)
 
-    def predict_set(self, logits: Any, *, alpha: Any = None, u: Any = None) -> Any:
+    def predict_set(
+        self, logits: Any, *, alpha: Any = None, u: Any = None, groups: Any = None, weights: Any = None
+    ) -> Any:
         """The prediction set of every row; a list of `PredictionSets` where there is a list of levels.
 
-        `alpha` asks for other levels than the classifier's own.
+        `alpha` asks for other levels than the classifier's own. `groups` and `weights` come with the rows where
+        thresholds go by them.
         """
         wanted, several = self._levels(alpha)
-        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+        if u is None and self._on_gpu(logits):
             on_device = _cuda.sets_of(self, logits, wanted)
             return on_device if several else on_device[0]
-        rows, draws = self._rows(logits), as_draws(u)
-        thresholds = [self._calibration.level(level)[0] for level in wanted]
-        packed = _blocks.predict(self._fitted_rule, thresholds, rows, draws, **self._options())
+        rows, draws = self._rows(_on_host(logits)), as_draws(u)
+        beside = self._beside(rows.shape[0], groups, weights)
+        packed = _blocks.predict_at(self._calibration, wanted, rows, draws, beside=beside, **self._options())
         found = [
             PredictionSets._of(
                 offsets,
@@ -203,46 +267,50 @@ class SplitConformalClassifier:
                 n_classes=self.n_classes_,
                 classes=self._names,
                 alpha=float(level),
-                threshold=threshold,
-                probabilities=partial(_conformax.set_probabilities, self._fitted_rule, threshold, offsets, held),
+                threshold=self._thresholds(level),
+                probabilities=partial(self._calibration.set_probabilities, level, offsets, held, **beside),
             )
-            for (offsets, indices, held), level, threshold in zip(packed, wanted, thresholds)
+            for (offsets, indices, held), level in zip(packed, wanted)
         ]
         return found if several else found[0]
 
-    def predict_proba(self, logits: Any, *, alpha: Any = None, u: Any = None) -> Any:
+    def predict_proba(
+        self, logits: Any, *, alpha: Any = None, u: Any = None, groups: Any = None, weights: Any = None
+    ) -> Any:
         """Probabilities of every label, exactly zero outside the set: rows × classes, `float64`.
 
         An empty set gives a row of zeros. A label on the boundary of the set may have probability zero too, so read
-        sets off `predict_set`.
+        sets off `predict_set`. Where thresholds differ by class, no one temperature has the set as its support, and the
+        probabilities are softmax over the set.
         """
         wanted, several = self._levels(alpha)
-        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+        if u is None and self._on_gpu(logits):
             on_device = _cuda.probabilities_of(self, logits, wanted)
             return on_device if several else on_device[0]
-        rows, draws = self._rows(logits), as_draws(u)
+        rows, draws = self._rows(_on_host(logits)), as_draws(u)
+        beside = self._beside(rows.shape[0], groups, weights)
         dense = []
         for level in wanted:
-            threshold = self._calibration.level(level)[0]
-            offsets, indices, p = _blocks.predict_probabilities(
-                self._fitted_rule, threshold, rows, draws, **self._options()
+            offsets, indices, p = _blocks.probabilities_at(
+                self._calibration, level, rows, draws, beside=beside, **self._options()
             )
             out = np.zeros(rows.shape)
             out[np.repeat(np.arange(len(out)), np.diff(offsets)), indices] = p
             dense.append(out)
         return dense if several else dense[0]
 
-    def predict_p(self, logits: Any, *, u: Any = None) -> np.ndarray:
+    def predict_p(self, logits: Any, *, u: Any = None, groups: Any = None, weights: Any = None) -> np.ndarray:
         """The p-value of every label: the smallest alpha at which it leaves the set. Rows × classes.
 
         >>> cp = SplitConformalClassifier(alpha=0.4).calibrate([[1, 0], [0, 1], [2, 0]], [0, 0, 0])
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
-        if u is None and _cuda.on_gpu(logits, self._fitted_rule):
+        if u is None and self._on_gpu(logits):
             return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
-        rows = self._rows(logits)
-        return _blocks.p_values(self._calibration, rows, as_draws(u), n_threads=self.n_threads)
+        rows = self._rows(_on_host(logits))
+        beside = self._beside(rows.shape[0], groups, weights)
+        return _blocks.p_values(self._calibration, rows, as_draws(u), beside=beside, n_threads=self.n_threads)
 
     def predict(self, logits: Any) -> np.ndarray:
         """The top label of every row (its name, where the classes have names), the first of equals."""
@@ -250,9 +318,22 @@ class SplitConformalClassifier:
         return self.classes_[top]
 
     def evaluate(
-        self, logits: Any, labels: Any, *, alpha: Any = None, strata: Any = None, u: Any = None, allow_seen: bool = False
+        self,
+        logits: Any,
+        labels: Any,
+        *,
+        alpha: Any = None,
+        strata: Any = None,
+        u: Any = None,
+        groups: Any = None,
+        weights: Any = None,
+        by: str | None = None,
+        allow_seen: bool = False,
     ) -> Any:
         """Coverage, sizes and the rest on test rows; a list of `Evaluation` where there is a list of levels.
+
+        Where thresholds differ by class, cluster or group, rows are also counted apart; `by="class"`, or `groups` of the
+        rows, ask for that of any classifier.
 
         Rows that calibrated or tuned would flatter the model: where more than 5 % of the rows did, that is an error, and
         where some did, a warning. Rows that are equal to one another are no evidence, and as many as chance makes alike
@@ -264,8 +345,20 @@ class SplitConformalClassifier:
         for level in wanted:
             self._warn_if_few(level)
         indices = as_labels(labels, rows.shape[1], self._names)
-        evaluator = _conformax.Evaluator(self._calibration, wanted, masked=self.masked, empty=self.empty)
-        _blocks.extend(evaluator, rows, indices, as_draws(u), n_threads=self.n_threads)
+        if by not in (None, "class"):
+            raise ValueError(f'by must be "class", got {by!r}; groups of rows are given as groups')
+        apart = by or ("group" if groups is not None else self._calibration.by)
+        apart = apart if apart in ("class", "cluster", "group") else None
+        known, numbers = self._calibration.group_names, None
+        if groups is not None and self._calibration.by != "group":
+            known, numbers = _schemes.learned(groups, rows.shape[0])
+        evaluator = _conformax.Evaluator(
+            self._calibration, wanted, masked=self.masked, empty=self.empty, by=apart, groups=known
+        )
+        beside = self._beside(rows.shape[0], groups if numbers is None else None, weights)
+        if numbers is not None:
+            beside["groups"] = numbers
+        _blocks.extend(evaluator, rows, indices, as_draws(u), **beside, n_threads=self.n_threads)
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
         if not _judge_seen(*seen, allow_seen):
             metrics = [{**of_level, "coverage_interval": None, "verdict": None} for of_level in metrics]
@@ -274,13 +367,25 @@ class SplitConformalClassifier:
 
     @property
     def threshold_(self) -> Any:
-        """Largest score that is in a set; +∞ where there are too few rows."""
-        return self._per_level(lambda threshold: threshold)
+        """Largest score that is in a set; +∞ where there are too few rows. One per class or group where they differ."""
+        return self._per_level(self._thresholds)
+
+    @property
+    def promise_(self) -> str:
+        """What is promised, in a sentence."""
+        self._check_calibrated()
+        return self._calibration.promise
 
     @property
     def temperature_(self) -> Any:
         """Inverse temperature at which the activation's support is the set; None outside the entmax family."""
-        return self._per_level(self._fitted_rule.temperature)
+        rule = self._fitted_rule
+
+        def temperature(level: str) -> float | None:
+            threshold = self._thresholds(level)
+            return rule.temperature(threshold) if isinstance(threshold, float) else None
+
+        return self._per_level(temperature)
 
     @property
     def n_calibration_(self) -> int:
@@ -347,7 +452,12 @@ class SplitConformalClassifier:
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         names = calibration.names
-        loaded = cls(**parameters_of(calibration.score), alpha=_one_or_all(calibration.alphas), masked=calibration.masked)
+        loaded = cls(
+            **parameters_of(calibration.score),
+            **_scheme_of(calibration),
+            alpha=_one_or_all(calibration.alphas),
+            masked=calibration.masked,
+        )
         loaded._calibration = calibration
         loaded._names = None if names is None else np.asarray(names)
         loaded._columns = None
@@ -396,7 +506,7 @@ class SplitConformalClassifier:
         return hasattr(self, "_calibration")
 
     def _calibrated(
-        self, calibration: _conformax.Calibration, names: np.ndarray | None, columns: list[Any] | None
+        self, calibration: _conformax.Calibration, names: np.ndarray | None, columns: list[Any] | None = None
     ) -> SplitConformalClassifier:
         self._calibration, self._names, self._columns = calibration, names, columns
         for level in self._levels(None)[0]:
@@ -404,13 +514,23 @@ class SplitConformalClassifier:
         return self
 
     def _warn_if_few(self, level: str) -> None:
-        if self._calibration.level(level)[1] is None:
-            warnings.warn(
+        few = self._calibration.too_few(level)
+        if not few:
+            return
+        needed = few[0][2]
+        if few[0][0] == "":
+            message = (
                 f"{self._calibration.n} calibration rows are too few for alpha = {level}, so sets are full: "
-                f"give at least {_conformax.rows_needed(level)} rows, or a larger alpha",
-                ConformaxWarning,
-                stacklevel=4,
+                f"give at least {needed} rows, or a larger alpha"
             )
+        else:
+            named = ", ".join(f"{name} ({n} rows)" for name, n, _ in few[:5])
+            more = f" and {len(few) - 5} more" if len(few) > 5 else ""
+            message = (
+                f"too few calibration rows for alpha = {level} of {named}{more}, so their thresholds are infinite: "
+                f"each needs at least {needed}"
+            )
+        warnings.warn(message, ConformaxWarning, stacklevel=4)
 
     def _rule(self) -> _conformax.Score:
         self._levels(None)
@@ -442,15 +562,44 @@ class SplitConformalClassifier:
     def _per_level(self, value: Any) -> Any:
         self._check_calibrated()
         wanted, several = self._levels(None)
-        found = [value(self._calibration.level(level)[0]) for level in wanted]
+        found = [value(level) for level in wanted]
         return found if several else found[0]
+
+    def _thresholds(self, level: str) -> Any:
+        one, many = self._calibration.thresholds(level)
+        return one if one is not None else np.asarray(many) if many else None
+
+    def _scheme(self) -> _schemes.Scheme:
+        return _schemes.Scheme({name: getattr(self, name) for name in self._parameters})
+
+    def _on_gpu(self, logits: Any) -> bool:
+        """Whether sets can be found where the logits are."""
+        rule = self._fitted_rule
+        plain = self._calibration.by in ("all", "severity", "cost") and self._calibration.prior is None
+        return plain and _cuda.on_gpu(logits, rule)
+
+    def _beside(self, n: int, groups: Any, weights: Any) -> dict[str, np.ndarray | None]:
+        """What comes with rows, where thresholds go by it."""
+        by = self._calibration.by
+        if by == "group" and groups is None:
+            raise ValueError("thresholds go by group: give the groups of the rows")
+        if by == "row_weight" and weights is None:
+            raise ValueError("thresholds go by the weights of rows: give weights")
+        if groups is not None and by != "group":
+            raise ValueError("thresholds do not go by groups: leave out groups")
+        if weights is not None and by != "row_weight":
+            raise ValueError("thresholds do not go by weights: leave out weights")
+        texts = None if groups is None else _schemes.group_texts(groups, n)
+        numbers = None if texts is None else _schemes.numbers_of(texts, self._calibration.group_names)
+        return {"groups": numbers, "weights": _schemes.as_weights(weights, n)}
 
     def _rows(self, logits: Any) -> Logits:
         self._check_calibrated()
         rows = Logits.of(logits)
         if rows.shape[1] != self.n_classes_:
             raise ValueError(f"wanted {self.n_classes_} classes, got {rows.shape[1]}")
-        return in_order(rows, self._columns, self._names)
+        rows = in_order(rows, self._columns, self._names)
+        return _without_prior(rows, self._calibration.prior)
 
     def _options(self) -> dict[str, Any]:
         return {"masked": self.masked, "empty": self.empty, "n_threads": self.n_threads}
@@ -458,6 +607,25 @@ class SplitConformalClassifier:
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):
             raise not_calibrated(type(self).__name__)
+
+
+def _without_prior(rows: Logits, prior: Any) -> Logits:
+    """Logits less the logarithms of the shares of the classes."""
+    if prior is None:
+        return rows
+    logarithms = _conformax.logarithms(np.asarray(prior, dtype=np.float64))
+    return Logits.of(np.asarray(rows.array(), dtype=np.float64) - logarithms)
+
+
+def _scheme_of(calibration: _conformax.Calibration) -> dict[str, Any]:
+    """The parameters by which thresholds go, as a calibration file tells them."""
+    found: dict[str, Any] = {"pac": calibration.delta, "prior": calibration.prior}
+    if calibration.by in ("class", "group"):
+        found["by"] = calibration.by
+    elif calibration.by == "cluster":
+        found["by"] = calibration.clusters
+    found.update(calibration.losses)
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool, allowed: bool) -> bool:

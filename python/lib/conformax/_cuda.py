@@ -390,7 +390,7 @@ def sets_of(model: Any, logits: Any, wanted: list[str]) -> list[CudaPredictionSe
     rows = checked_rows(logits, calibration.classes)
     found = []
     for level in wanted:
-        threshold = calibration.level(level)[0]
+        threshold = calibration.thresholds(level)[0]
         offsets, packed = find_sets(rule, rows, threshold, model.masked, model.empty)
         found.append(
             CudaPredictionSets(

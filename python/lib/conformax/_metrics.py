@@ -46,6 +46,11 @@ class Evaluation(Mapping):
     #: "as promised", or "too low" or "too high" where chance would do so once in a thousand times; None without
     #: calibration.
     verdict: str | None = None
+    #: What sets lost on average, under risk control.
+    mean_loss: float | None = None
+    #: Rows counted apart: by group, dictionaries with n, coverage, average_size and an interval that holds for all groups
+    #: at once.
+    groups: dict[str, dict[str, Any]] | None = None
 
     def expect_coverage(self) -> Evaluation:
         """Raises `ValueError` where coverage is too low to be chance, and else returns the evaluation."""
@@ -74,8 +79,17 @@ class Evaluation(Mapping):
             ("worst size gap (sscv)", f"{self.sscv:.4f}"),
             ("mean class gap (covgap)", f"{self.covgap:.4f}"),
         ]
+        if self.mean_loss is not None:
+            shown.append(("mean loss", f"{self.mean_loss:.4f}  at most {self.alpha:g} is promised"))
+        for name, group in self._worst_groups():
+            low, high = group["interval"]
+            shown.append((f"  {name}", f"{group['coverage']:.4f}  {low:.3f} to {high:.3f}, {group['n']:,} rows"))
         width = max(len(name) for name, _ in shown)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+
+    def _worst_groups(self) -> list[tuple[str, dict[str, Any]]]:
+        """The groups with the lowest coverage."""
+        return sorted((self.groups or {}).items(), key=lambda item: item[1]["coverage"])[:10]
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._names():

@@ -87,6 +87,17 @@ impl DataArgs {
         Ok(Source::open(&self.data(), &options)?)
     }
 
+    /// The same with more options.
+    pub(crate) fn open_with(
+        &self,
+        labels: LabelUse,
+        adjust: impl FnOnce(&mut SourceOptions),
+    ) -> Result<Source, Failure> {
+        let mut options = self.options(labels, self.read_names()?);
+        adjust(&mut options);
+        Ok(Source::open(&self.data(), &options)?)
+    }
+
     /// The names of `--names`.
     pub(crate) fn read_names(&self) -> Result<Option<ClassNames>, Failure> {
         Ok(self.names.as_deref().map(ClassNames::read).transpose()?)

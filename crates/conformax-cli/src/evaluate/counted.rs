@@ -12,14 +12,21 @@ pub(super) fn read(
     source: Source,
     mut evaluator: Evaluator<ScoreSpec>,
     console: &mut Console<'_>,
-) -> Result<Evaluator<ScoreSpec>, Failure> {
-    for_each_block(source, "evaluating", console, |block, _| {
+) -> Result<(Evaluator<ScoreSpec>, Vec<String>), Failure> {
+    let mut known = 1;
+    let source = for_each_block(source, "evaluating", console, |block, _| {
+        // Groups of a column are learned as rows come.
+        if block.known_groups > known && evaluator.groups() < block.known_groups {
+            let same: Vec<usize> = (0..evaluator.groups()).collect();
+            evaluator = evaluator.clone().regrouped(&same, block.known_groups)?;
+            known = block.known_groups;
+        }
         let labels = block.labels.as_deref().expect("labels were required of the source");
         with_logits!(block, logits => evaluator.extend(logits.labelled(labels)?))
             .map_err(|error| in_block(error, block.first_row))?;
         Ok(())
     })?;
-    Ok(evaluator)
+    Ok((evaluator, source.groups().to_vec()))
 }
 
 /// What rows that had a part in the model mean for an evaluation.

@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use conformax::{Tally, Verdict};
-use conformax_io::{KeptLevel, Model};
+use conformax_io::{KeptLevel, Model, printable};
 
 use super::counted::Honest;
+use super::groups::GroupEvaluation;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::numbers::share;
@@ -14,7 +15,7 @@ use crate::numbers::share;
 pub(super) fn expect_coverage(
     (path, model): (&Path, &Model),
     levels: &[KeptLevel],
-    tallies: &[Tally],
+    (tallies, by_group): (&[Tally], &[&[GroupEvaluation]]),
     honest: Honest,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
@@ -31,10 +32,14 @@ pub(super) fn expect_coverage(
         ));
     }
     let mut low = Vec::new();
-    for (kept, tally) in levels.iter().zip(tallies) {
-        let (alpha, n) = (kept.level.alpha(), tally.n() as f64);
+    for ((kept, tally), groups) in levels.iter().zip(tallies).zip(by_group) {
+        let (alpha, n) = (kept.alpha(), tally.n() as f64);
         let measured = share(tally.covered() as f64 / n, 4);
-        match tally.verdict(kept.level, &kept.thresholds(), model.law_is(kept)) {
+        let Some(level) = kept.level() else {
+            low.extend(expect_of_groups((path, model), kept, groups)?);
+            continue;
+        };
+        match tally.verdict(level, &kept.thresholds, model.law_is(kept)) {
             Verdict::AsPromised => {}
             Verdict::TooLow(least) => low.push(format!(
                 "coverage {measured} at alpha = {alpha} is below {}, which chance alone undercuts once in a thousand",
@@ -54,4 +59,37 @@ pub(super) fn expect_coverage(
     Err(Failure::No(format!(
         "{why}. These rows are not like those that calibrated: calibrate again on recent, labelled rows"
     )))
+}
+
+/// Holds every group to its own law, each a little more leniently, so that all of them together fail by chance once in a
+/// thousand times.
+fn expect_of_groups(
+    (path, model): (&Path, &Model),
+    kept: &KeptLevel,
+    groups: &[GroupEvaluation],
+) -> Result<Vec<String>, Failure> {
+    let own: Vec<_> = groups.iter().filter_map(|group| Some((group, group.own?))).collect();
+    if own.is_empty() {
+        return Err(Failure::of_file(
+            path,
+            format_args!(
+                "has no law that coverage on these rows could be held to; it promises: {}",
+                model.promise()
+            ),
+        ));
+    }
+    let low = own.iter().filter_map(|(group, (level, threshold))| {
+        let Verdict::TooLow(least) = group.tally.verdict(*level, *threshold, own.len()) else { return None };
+        let n = group.n as f64;
+        Some(format!(
+            "coverage {} of the group {} at alpha = {} is below {}, which chance alone makes one of {} groups \
+             undercut once in a thousand",
+            share(group.tally.covered as f64 / n, 4),
+            printable(&group.group),
+            kept.alpha(),
+            share(least as f64 / n, 4),
+            own.len()
+        ))
+    });
+    Ok(low.collect())
 }

@@ -6,6 +6,7 @@ use conformax::{Intervals, Metrics, Strata, Stratum, Tally};
 use conformax_io::{KeptLevel, Model};
 use serde::Serialize;
 
+use super::groups::{GroupEvaluation, group_table};
 use crate::calibrate::top_label_is_enough;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -26,8 +27,8 @@ pub(super) struct Printed<'a> {
 pub(super) struct Evaluation {
     n: u64,
     alpha: f64,
-    #[serde(serialize_with = "json::number")]
-    threshold: f64,
+    #[serde(serialize_with = "json::optional_number")]
+    threshold: Option<f64>,
     coverage: f64,
     average_size: f64,
     singleton_ratio: f64,
@@ -38,6 +39,14 @@ pub(super) struct Evaluation {
     covgap: f64,
     coverage_interval: Option<(f64, f64)>,
     intervals: Intervals,
+    /// What the sets lost on average, under risk control.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_loss: Option<f64>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(super) groups: Vec<GroupEvaluation>,
+    /// What is promised of coverage.
+    #[serde(skip)]
+    confidence: f64,
     /// Whether the threshold is 0, so that coverage is the accuracy.
     #[serde(skip)]
     top_label_is_enough: bool,
@@ -49,6 +58,7 @@ impl Evaluation {
         kept: &KeptLevel,
         tally: &Tally,
         law_holds: bool,
+        (groups, mean_loss): (Vec<GroupEvaluation>, Option<f64>),
     ) -> Result<Self, Failure> {
         let Metrics {
             n,
@@ -62,11 +72,11 @@ impl Evaluation {
             sscv,
             covgap,
             ..
-        } = tally.metrics(kept.level.alpha(), &Strata::default())?;
+        } = tally.metrics(kept.alpha(), &Strata::default())?;
         Ok(Self {
             n,
             alpha: alpha.value(),
-            threshold: kept.threshold,
+            threshold: kept.threshold(),
             coverage,
             average_size,
             singleton_ratio,
@@ -75,9 +85,14 @@ impl Evaluation {
             sscv,
             strata,
             covgap,
-            coverage_interval: law_holds
-                .then(|| kept.thresholds().law(kept.level).interval_of_rows(CONFIDENCE, n)),
+            coverage_interval: kept
+                .law()
+                .filter(|_| law_holds)
+                .map(|law| law.interval_of_rows(CONFIDENCE, n)),
             intervals: tally.intervals(CONFIDENCE)?,
+            mean_loss,
+            groups,
+            confidence: alpha.confidence(),
             top_label_is_enough: top_label_is_enough(model, kept),
         })
     }
@@ -90,6 +105,9 @@ pub(super) fn print(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     writeln!(console.out(), "{}: {}, calibrated on {}", path.display(), model.score, rows(model.n))?;
+    if model.scheme != conformax::Scheme::default() || model.delta.is_some() {
+        writeln!(console.out(), "promise: {}", model.promise())?;
+    }
     for result in results {
         writeln!(
             console.out(),
@@ -99,6 +117,9 @@ pub(super) fn print(
             metric_table(result),
             strata_table(&result.strata).trim_end()
         )?;
+        if !result.groups.is_empty() {
+            writeln!(console.out(), "\n{}", group_table(&result.groups, result.confidence).trim_end())?;
+        }
         if result.top_label_is_enough && result.coverage_interval.is_some() {
             console.note(format_args!(
                 "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is \
@@ -121,7 +142,13 @@ fn metric_table(result: &Evaluation) -> String {
         Some(law) => format!("{}; the law says {}", trusted(*coverage), range(law)),
         None => trusted(*coverage),
     };
-    table.add_row(["threshold".to_owned(), shown(result.threshold), or_dash(None)]);
+    if let Some(threshold) = result.threshold {
+        table.add_row(["threshold".to_owned(), shown(threshold), or_dash(None)]);
+    }
+    if let Some(loss) = result.mean_loss {
+        let promised = format!("at most {} is promised", result.alpha);
+        table.add_row(["mean loss".to_owned(), shown(loss), promised]);
+    }
     table.add_row(["coverage".to_owned(), share(result.coverage, 4), promised]);
     table.add_row(["average size".to_owned(), shown(result.average_size), trusted(*average_size)]);
     table.add_row([

@@ -4,7 +4,7 @@ use conformax::{ARITHMETIC_VERSION, DRAW_SCHEME, Draw, Masked};
 use conformax_io::Model;
 use serde::Serialize;
 
-use crate::calibrate::{ShownLevel, level_table};
+use crate::calibrate::{ShownLevel, group_tables, level_table};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -23,6 +23,7 @@ struct Inspected<'a> {
     masked: &'static str,
     input: &'static str,
     has_scores: bool,
+    promise: String,
     arithmetic: u32,
     levels: Vec<ShownLevel>,
     tuning: Option<InspectedTuning>,
@@ -59,7 +60,8 @@ impl<'a> Inspected<'a> {
                 Masked::Never => "never",
             },
             input: model.input.name(),
-            has_scores: model.scores.is_some(),
+            has_scores: model.evidence.is_some(),
+            promise: model.promise(),
             arithmetic: ARITHMETIC_VERSION,
             levels: ShownLevel::all(model),
             tuning,
@@ -85,12 +87,14 @@ pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -
     let scores =
         if inspected.has_scores { "kept: any level, p-values" } else { "left out: these levels only" };
     facts.push(("calibration scores", scores.to_owned()));
+    facts.push(("promise", inspected.promise.clone()));
     facts.extend(inspected.tuning.as_ref().map(|tuning| {
         let InspectedTuning { alpha, n, candidates, average_size } = tuning;
         let size = shown(*average_size);
         ("tuned", format!("on {}, {candidates} candidates, alpha = {alpha}, average size {size}", rows(*n)))
     }));
     writeln!(console.out(), "{}\n{}", pairs(&facts), level_table(&inspected.levels).trim_end())?;
+    write!(console.out(), "{}", group_tables(&inspected.levels))?;
     Ok(())
 }
 

@@ -33,8 +33,7 @@ impl Columns {
         };
         Ok(Self {
             models: model.predictors(levels, empty),
-            alphas: (levels.len() > 1)
-                .then(|| levels.iter().map(|kept| kept.level.alpha().value()).collect()),
+            alphas: (levels.len() > 1).then(|| levels.iter().map(|kept| kept.alpha().value()).collect()),
             probabilities: args.probabilities,
             p_values: wanted.map(|wanted| Ok::<_, Failure>((wanted, model.calibration()?))).transpose()?,
         })

@@ -24,7 +24,7 @@ fn thresholds_are_the_librarys_for_every_score() {
         let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
         let alpha = Alpha::new(0.2).unwrap();
         let library = calibrate(spec, rows.as_logits(), &rows.labels, alpha).unwrap();
-        let kept = KeptLevel { level: Level::new(200, alpha), threshold: library.thresholds().as_slice()[0] };
+        let kept = KeptLevel::one(Level::new(200, alpha), library.thresholds().as_slice()[0]);
         assert_eq!(model.levels, [kept], "{name}");
         assert_eq!((model.score, model.masked, model.n), (spec, Masked::Allowed, 200));
     }
@@ -87,7 +87,7 @@ fn probabilities_and_their_logarithms_calibrate_alike() {
     folder.write("l.csv", format!("a,b,c,label\n{text}"));
     folder.run("calibrate p.csv --input probabilities --alpha 0.5 -o p.json").ok();
     folder.run("calibrate l.csv --input log-probabilities --alpha 0.5 -o l.json").ok();
-    let threshold = |name: &str| Model::read(&folder.file(name)).unwrap().levels[0].threshold;
+    let threshold = |name: &str| Model::read(&folder.file(name)).unwrap().levels[0].threshold().unwrap();
     assert!((threshold("p.json") - threshold("l.json")).abs() < 1e-12);
     let message = folder.run("calibrate l.csv --input probabilities -o bad.json").error();
     assert!(message.contains("row 0, class 0") && message.contains("between 0 and 1"), "{message}");
@@ -117,7 +117,7 @@ fn thresholds_alone_are_the_same_thresholds() {
     folder.run("calibrate cal.npz --alpha 0.1,0.05,0.001 --thresholds-only -o bare.json").ok();
     let (full, bare) =
         (Model::read(&folder.file("full.json")).unwrap(), Model::read(&folder.file("bare.json")).unwrap());
-    assert_eq!((&bare.levels, bare.scores.is_none()), (&full.levels, true));
+    assert_eq!((&bare.levels, bare.evidence.is_none()), (&full.levels, true));
     assert_eq!(bare.calibrating_rows, full.calibrating_rows);
 }
 

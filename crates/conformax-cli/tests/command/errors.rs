@@ -154,7 +154,7 @@ fn an_existing_model_is_refused_before_anything_is_read() {
     let message = folder.run_with("calibrate - -o model.json", b"not read").error();
     assert!(message.contains("model.json: exists already"), "{message}");
     folder.run("calibrate cal.npz --alpha 0.2 --force -o model.json").ok();
-    assert_eq!(Model::read(&folder.file("model.json")).unwrap().levels[0].level.alpha().value(), 0.2);
+    assert_eq!(Model::read(&folder.file("model.json")).unwrap().levels[0].alpha().value(), 0.2);
 }
 
 #[test]

@@ -33,7 +33,7 @@ fn every_format_gives_the_same_sets() {
         let path = write.write(&sample, folder.path());
         let (model, found) = calibrated(&folder, path.file_name().unwrap().to_str().unwrap(), "");
         assert_eq!(model.levels, reference.levels, "{write:?}");
-        assert_eq!(model.scores, reference.scores, "{write:?}");
+        assert_eq!(model.evidence, reference.evidence, "{write:?}");
         assert_eq!(model.calibrating_rows, reference.calibrating_rows, "{write:?}");
         assert_eq!(model.names.is_some(), named, "{write:?}");
         for (found, wanted) in found.iter().zip(&sets) {
@@ -55,7 +55,7 @@ fn a_pair_of_arrays_shards_and_a_folder_are_one_data_set() {
     sample.write_pair(folder.path(), "");
     folder.run("calibrate --logits logits.npy --labels labels.npy --alpha 0.3 -o pair.json").ok();
     let pair = Model::read(&folder.file("pair.json")).unwrap();
-    assert_eq!((&pair.scores, &pair.levels), (&reference.scores, &reference.levels));
+    assert_eq!((&pair.evidence, &pair.levels), (&reference.evidence, &reference.levels));
     std::fs::create_dir(folder.file("shards")).unwrap();
     folder.run("split z.npz --fractions 0.25,0.75 -o shards/a.npz shards/b.npz").ok();
     for data in ["shards", "shards/a.npz shards/b.npz"] {
@@ -87,8 +87,8 @@ fn standard_input_is_read_in_every_streamed_format() {
     let ran = folder.run_with("calibrate - --alpha 0.3 -o piped.json", &bytes).ok();
     assert!(ran.out.contains("calibrated on 40 rows"), "{}", ran.out);
     assert_eq!(
-        Model::read(&folder.file("piped.json")).unwrap().scores,
-        Model::read(&folder.file("model.json")).unwrap().scores
+        Model::read(&folder.file("piped.json")).unwrap().evidence,
+        Model::read(&folder.file("model.json")).unwrap().evidence
     );
 }
 

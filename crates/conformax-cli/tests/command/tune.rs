@@ -35,7 +35,7 @@ fn chooses_what_the_library_chooses() {
         let model = Model::read(&folder.file(&format!("{over}.json"))).unwrap();
         let record = model.tuning.as_ref().unwrap();
         assert_eq!(record.choice, wanted.choice, "{over}");
-        assert_eq!(model.scores.as_ref(), Some(&wanted.calibration.groups()[0]), "{over}");
+        assert_eq!(model.evidence.as_ref(), Some(wanted.calibration.evidence()), "{over}");
         assert_eq!((record.n, model.n), (80, 120));
     }
 }

@@ -7,8 +7,8 @@ use std::io::Write;
 use std::path::Path;
 
 use conformax::{
-    Alpha, Calibration, Choice, FoundThresholds, LawIs, Level, Masked, Predictor, RowSet, ScoreSpec,
-    SortedScores, Thresholds, Tuning,
+    Alpha, Calibration, Choice, CoverageLaw, Evidence, FoundThresholds, LawIs, Level, Masked, Predictor,
+    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Taxonomy, Thresholds, Tuning,
 };
 
 use crate::error::{Error, InFile, Problem, Result};
@@ -31,31 +31,88 @@ pub struct Model {
     pub classes: usize,
     /// Their names, where known.
     pub names: Option<ClassNames>,
+    /// The shares of the classes that are taken out of the logits, where they are.
+    pub prior: Option<Prior>,
     /// Calibration rows.
     pub n: u64,
-    /// The levels asked for, each with its threshold; at least one.
+    /// How thresholds follow from them.
+    pub scheme: Scheme,
+    /// What comes beside the logits of each row, where thresholds go by it.
+    pub beside: Beside,
+    /// How far down the ranking a label may stand, where that is limited.
+    pub ranks: Option<Ranks>,
+    /// The probability over calibration rows that coverage may fall short, where it is promised with one.
+    pub delta: Option<Alpha>,
+    /// The levels asked for, each with its thresholds; at least one.
     pub levels: Vec<KeptLevel>,
-    /// The calibration scores, unless they were left out: other levels and p-values need them.
-    pub scores: Option<SortedScores>,
+    /// What the calibration rows said, unless it was left out: other levels and p-values need it.
+    pub evidence: Option<Evidence>,
     /// The rows that calibrated, as far as they can be known again.
     pub calibrating_rows: RowSet,
+    /// The rows that found clusters or chose ranks, where some did.
+    pub choosing_rows: Option<RowSet>,
     /// How the parameters were chosen, where they were.
     pub tuning: Option<TuningRecord>,
 }
 
-/// A level with its threshold.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What comes beside the logits of each row, and where from.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Beside {
+    /// The column of groups or weights, where they come from one.
+    pub column: Option<String>,
+    /// The names of the groups, in the order of their numbers.
+    pub groups: Vec<String>,
+    /// Whether weights were estimated, so that what is promised holds approximately.
+    pub estimated: bool,
+}
+
+/// A level with its thresholds.
+#[derive(Debug, Clone, PartialEq)]
 pub struct KeptLevel {
     /// What is promised.
-    pub level: Level,
-    /// Largest score that is in a set; +∞ makes sets full.
-    pub threshold: f64,
+    pub promise: Promise,
+    /// Largest scores that are in a set; +∞ makes sets full.
+    pub thresholds: Thresholds,
 }
 
 impl KeptLevel {
-    /// The threshold as a rule.
-    pub fn thresholds(&self) -> Thresholds {
-        Thresholds::One(self.threshold)
+    /// One threshold for all rows.
+    pub fn one(level: Level, threshold: f64) -> Self {
+        Self { promise: Promise::Marginal(level), thresholds: Thresholds::One(threshold) }
+    }
+
+    /// Miscoverage level, or the bound on a loss.
+    pub fn alpha(&self) -> Alpha {
+        self.promise.alpha()
+    }
+
+    /// The level, where all rows share one threshold by their rank.
+    pub fn level(&self) -> Option<Level> {
+        match &self.promise {
+            Promise::Marginal(level) => Some(*level),
+            _ => None,
+        }
+    }
+
+    /// The levels of the groups, where each has its own.
+    pub fn group_levels(&self) -> &[Level] {
+        match &self.promise {
+            Promise::Groups { levels, .. } => levels,
+            _ => &[],
+        }
+    }
+
+    /// The threshold, where there is one for all rows.
+    pub fn threshold(&self) -> Option<f64> {
+        match &self.thresholds {
+            Thresholds::One(threshold) => Some(*threshold),
+            _ => None,
+        }
+    }
+
+    /// The law of coverage over all rows, where there is one.
+    pub fn law(&self) -> Option<CoverageLaw> {
+        self.level().map(|level| self.thresholds.law(level))
     }
 }
 
@@ -75,7 +132,7 @@ pub struct TuningRecord {
 }
 
 impl Model {
-    /// The model of a calibration of all rows together, at these levels.
+    /// The model of a calibration at these levels.
     ///
     /// ```
     /// use conformax::{Alpha, Calibration, ScoreSpec, SortedScores};
@@ -83,24 +140,39 @@ impl Model {
     /// let scores = SortedScores::new(vec![0.0, 1.0, 2.0])?;
     /// let calibration = Calibration::from_scores(ScoreSpec::default(), 10, scores)?;
     /// let model = Model::new(&calibration, &[Alpha::new(0.25)?], None);
-    /// assert_eq!(model.levels[0].threshold, 2.0);
+    /// assert_eq!(model.levels[0].threshold(), Some(2.0));
     /// assert_eq!(Model::from_json(&model.to_json()?)?, model);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(calibration: &Calibration<ScoreSpec>, alphas: &[Alpha], names: Option<ClassNames>) -> Self {
-        let scores = &calibration.groups()[0];
         Self {
             score: *calibration.score(),
             masked: calibration.masked(),
             input: Input::default(),
             classes: calibration.classes(),
             names,
-            n: scores.n(),
-            levels: alphas.iter().map(|&alpha| kept(scores, alpha)).collect(),
-            scores: Some(scores.clone()),
+            prior: None,
+            n: calibration.n(),
+            scheme: calibration.scheme().clone(),
+            beside: Beside::default(),
+            ranks: calibration.ranks().cloned(),
+            delta: None,
+            levels: alphas.iter().map(|&alpha| kept(calibration, alpha)).collect(),
+            evidence: Some(calibration.evidence().clone()),
             calibrating_rows: calibration.rows().clone(),
+            choosing_rows: None,
             tuning: None,
         }
+    }
+
+    /// The same with coverage promised with probability `1 − δ` over the calibration rows. An error where the scheme
+    /// knows no such promise, or the scores were left out.
+    pub fn with_delta(self, delta: Alpha) -> std::result::Result<Self, Problem> {
+        let mut model = Self { delta: Some(delta), ..self };
+        let alphas: Vec<Alpha> = model.levels.drain(..).map(|kept| kept.alpha()).collect();
+        model.levels =
+            alphas.into_iter().map(|alpha| model.level(alpha)).collect::<std::result::Result<_, _>>()?;
+        Ok(model)
     }
 
     /// The model of thresholds that were found without keeping scores.
@@ -117,12 +189,16 @@ impl Model {
             input: Input::default(),
             classes,
             names,
+            prior: None,
             n: found.levels.first().map_or(0, |level| level.n()),
-            levels: levels
-                .map(|(level, threshold)| KeptLevel { level: *level, threshold: *threshold })
-                .collect(),
-            scores: None,
+            scheme: Scheme::default(),
+            beside: Beside::default(),
+            ranks: None,
+            delta: None,
+            levels: levels.map(|(level, threshold)| KeptLevel::one(*level, *threshold)).collect(),
+            evidence: None,
             calibrating_rows: found.rows,
+            choosing_rows: None,
             tuning: None,
         }
     }
@@ -157,20 +233,40 @@ impl Model {
 
     /// The calibration, where the scores are there: any level, any p-value.
     pub fn calibration(&self) -> Option<Calibration<ScoreSpec>> {
-        let calibration = Calibration::from_scores(self.score, self.classes, self.scores.clone()?);
-        calibration.ok().map(|calibration| calibration.with_masked(self.masked))
+        let (scheme, evidence) = (self.scheme.clone(), self.evidence.clone()?);
+        let calibration = Calibration::from_evidence(self.score, self.classes, scheme, evidence).ok()?;
+        let calibration = calibration.with_masked(self.masked);
+        match &self.ranks {
+            Some(ranks) => calibration.with_ranks(ranks.clone()).ok(),
+            None => Some(calibration),
+        }
     }
 
     /// A level: one of those kept, or any other where the scores are there.
     pub fn level(&self, alpha: Alpha) -> std::result::Result<KeptLevel, Problem> {
-        let recorded = self.levels.iter().find(|kept| kept.level.alpha() == alpha).copied();
-        recorded.or_else(|| self.scores.as_ref().map(|scores| kept(scores, alpha))).ok_or_else(|| {
-            let known: Vec<_> = self.levels.iter().map(|kept| kept.level.alpha().to_string()).collect();
-            Problem::Model(format!(
+        if let Some(recorded) = self.levels.iter().find(|kept| kept.alpha() == alpha) {
+            return Ok(recorded.clone());
+        }
+        let Some(calibration) = self.calibration() else {
+            let known: Vec<_> = self.levels.iter().map(|kept| kept.alpha().to_string()).collect();
+            return Err(Problem::Model(format!(
                 "it was saved without scores and knows alpha {} alone, not {alpha}; calibrate again for that level",
                 known.join(", ")
-            ))
-        })
+            )));
+        };
+        self.level_of(&calibration, alpha)
+    }
+
+    /// A level of its calibration, with the promise it makes.
+    fn level_of(
+        &self,
+        calibration: &Calibration<ScoreSpec>,
+        alpha: Alpha,
+    ) -> std::result::Result<KeptLevel, Problem> {
+        let Some(delta) = self.delta else { return Ok(kept(calibration, alpha)) };
+        let found = calibration.at_with_delta(alpha, delta);
+        let (predictor, promise) = found.map_err(|error| Problem::Model(error.to_string()))?;
+        Ok(KeptLevel { promise, thresholds: predictor.thresholds().clone() })
     }
 
     /// The predictor at a level.
@@ -180,24 +276,90 @@ impl Model {
 
     /// The predictor of one of its levels.
     pub fn predictor(&self, kept: &KeptLevel) -> Predictor<ScoreSpec> {
-        Predictor::new(self.score, kept.thresholds()).with_masked(self.masked)
+        let predictor = Predictor::new(self.score, kept.thresholds.clone()).with_masked(self.masked);
+        match &self.ranks {
+            Some(ranks) => predictor.with_ranks(ranks.clone()),
+            None => predictor,
+        }
+    }
+
+    /// What is promised, in a sentence.
+    pub fn promise(&self) -> String {
+        let within = match (&self.scheme, &self.beside.column) {
+            (Scheme::Groups(Taxonomy::All), _) => "over all rows".to_owned(),
+            (Scheme::Groups(Taxonomy::Label), _) => "within every class".to_owned(),
+            (Scheme::Groups(Taxonomy::Cluster(clusters)), _) if clusters.contains(&None) => {
+                "within every cluster of classes, and over all rows for the classes of none".to_owned()
+            }
+            (Scheme::Groups(Taxonomy::Cluster(_)), _) => "within every cluster of classes".to_owned(),
+            (Scheme::Groups(Taxonomy::Group(_)), Some(column)) => format!("within every group of `{column}`"),
+            (Scheme::Groups(Taxonomy::Group(_)), None) => "within every group of rows".to_owned(),
+            (Scheme::RowWeights, _) => "over rows of the given weights".to_owned(),
+            (Scheme::LabelWeights(_), _) => "over rows whose labels have the given weights".to_owned(),
+            (Scheme::Risk(loss), _) => {
+                let what = if loss.is_cost() { "least cost of a set" } else { "severity of what sets miss" };
+                return format!("the expected {what} is at most alpha; coverage is not promised");
+            }
+        };
+        let estimated = match self.beside.estimated {
+            true => ", approximately, as the weights are estimated",
+            false => "",
+        };
+        match self.delta {
+            Some(delta) => format!(
+                "with probability {} over the calibration rows, coverage is at least 1 - alpha {within}{estimated}",
+                delta.confidence()
+            ),
+            None if !self.law_holds() => "none: the rows that calibrated also tuned".to_owned(),
+            None => format!("coverage is at least 1 - alpha {within}, on average{estimated}"),
+        }
+    }
+
+    /// The names of what thresholds differ by, in their order: classes, clusters or groups.
+    pub fn group_names(&self) -> Vec<String> {
+        let class = |label: usize| match &self.names {
+            Some(names) => names.as_slice()[label].clone(),
+            None => label.to_string(),
+        };
+        match &self.scheme {
+            Scheme::Groups(Taxonomy::Label) | Scheme::LabelWeights(_) => {
+                (0..self.classes).map(class).collect()
+            }
+            Scheme::Groups(taxonomy @ Taxonomy::Cluster(clusters)) => {
+                let rest = clusters.contains(&None);
+                let count = taxonomy.groups(self.classes);
+                let name = |cluster: usize| match rest && cluster + 1 == count {
+                    true => "no cluster".to_owned(),
+                    false => format!("cluster {cluster}"),
+                };
+                (0..count).map(name).collect()
+            }
+            Scheme::Groups(Taxonomy::Group(_)) => self.beside.groups.clone(),
+            Scheme::Groups(Taxonomy::All) | Scheme::RowWeights | Scheme::Risk(_) => Vec::new(),
+        }
     }
 
     /// The rows that had a part in it: those that calibrated, and those that tuned.
     pub fn rows(&self) -> Vec<RowSet> {
         let tuning = self.tuning.as_ref().map(|tuning| tuning.rows.clone());
-        [Some(self.calibrating_rows.clone()), tuning].into_iter().flatten().collect()
+        [Some(self.calibrating_rows.clone()), self.choosing_rows.clone(), tuning]
+            .into_iter()
+            .flatten()
+            .collect()
     }
 
     /// How coverage at a level follows its law: where the threshold is 0, infinite or shared by several calibration rows,
     /// it may exceed it.
     pub fn law_is(&self, kept: &KeptLevel) -> LawIs {
-        let tied = self.scores.as_ref().is_some_and(|scores| scores.ties(kept.threshold) > 1);
-        let special = kept.threshold == 0.0 || kept.threshold == f64::INFINITY;
-        if tied || special { LawIs::ABound } else { LawIs::Exact }
+        let (Some(threshold), evidence) = (kept.threshold(), &self.evidence) else { return LawIs::ABound };
+        let tied = match evidence {
+            Some(Evidence::Groups(groups)) => groups.iter().any(|scores| scores.ties(threshold) > 1),
+            _ => false,
+        };
+        if tied || threshold == 0.0 || threshold == f64::INFINITY { LawIs::ABound } else { LawIs::Exact }
     }
 
-    /// Whether coverage follows its law: not where the rows that calibrated also had a say in the parameters.
+    /// Whether what is promised holds: not where the rows that calibrated also had a say in the parameters.
     pub fn law_holds(&self) -> bool {
         self.tuning.as_ref().is_none_or(|record| record.tuning == Tuning::Valid)
     }
@@ -216,6 +378,7 @@ impl Model {
     }
 }
 
-fn kept(scores: &SortedScores, alpha: Alpha) -> KeptLevel {
-    KeptLevel { level: scores.level(alpha), threshold: scores.threshold(alpha) }
+fn kept(calibration: &Calibration<ScoreSpec>, alpha: Alpha) -> KeptLevel {
+    let (predictor, promise) = calibration.at(alpha);
+    KeptLevel { promise, thresholds: predictor.thresholds().clone() }
 }

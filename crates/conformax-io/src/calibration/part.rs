@@ -5,9 +5,10 @@
 use std::io::Write;
 use std::path::Path;
 
-use conformax::{Alpha, Calibrator, Evaluator, ScoreSpec};
+use conformax::{Alpha, Calibrator, Evaluator, Prior, ScoreSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::model::Beside;
 use crate::error::{InFile, Problem, Result};
 use crate::writing::output::Output;
 use crate::{ClassNames, Input};
@@ -26,6 +27,19 @@ pub struct Part {
     pub input: Input,
     /// The levels asked for.
     pub alphas: Vec<Alpha>,
+    /// What else the calibration file is to say: where groups or weights come from, the prior, the promise.
+    pub settings: Settings,
+}
+
+/// What a calibration file says beside what its accumulator knows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Settings {
+    /// What comes beside the logits.
+    pub beside: Beside,
+    /// The shares of the classes that are taken out of the logits.
+    pub prior: Option<Prior>,
+    /// The probability over calibration rows that coverage may fall short.
+    pub delta: Option<Alpha>,
 }
 
 /// What a part is a part of.
@@ -54,6 +68,16 @@ struct Head {
     alphas: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    column: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<String>,
+    #[serde(default)]
+    estimated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prior: Option<Vec<f64>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delta: Option<String>,
 }
 
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq)]
@@ -80,6 +104,11 @@ impl Part {
             input: self.input.name().to_owned(),
             alphas: self.alphas.iter().map(Alpha::to_string).collect(),
             model,
+            column: self.settings.beside.column.clone(),
+            groups: self.settings.beside.groups.clone(),
+            estimated: self.settings.beside.estimated,
+            prior: self.settings.prior.as_ref().map(|prior| prior.as_slice().to_vec()),
+            delta: self.settings.delta.map(|delta| delta.to_string()),
         };
         let mut bytes = serde_json::to_vec(&head).map_err(|error| Problem::Part(error.to_string()))?;
         bytes.push(b'\n');
@@ -120,6 +149,11 @@ impl Part {
                 .iter()
                 .map(|alpha| alpha.parse().map_err(core))
                 .collect::<std::result::Result<_, _>>()?,
+            settings: Settings {
+                beside: Beside { column: head.column, groups: head.groups, estimated: head.estimated },
+                prior: head.prior.map(Prior::new).transpose().map_err(core)?,
+                delta: head.delta.map(|delta| delta.parse()).transpose().map_err(core)?,
+            },
         })
     }
 
@@ -137,12 +171,50 @@ impl Part {
         output.finish()
     }
 
+    /// The same with these groups, which hold those it has; an error where they do not.
+    pub fn regrouped(mut self, groups: &[String]) -> std::result::Result<Self, Problem> {
+        let core = |error: conformax::Error| Problem::Part(error.to_string());
+        let mine = &self.settings.beside.groups;
+        let place = |name: &String| groups.iter().position(|other| other == name);
+        let Some(places) = mine.iter().map(place).collect::<Option<Vec<usize>>>() else {
+            return Err(Problem::Part("it has groups that are not among those wanted".to_owned()));
+        };
+        self.of = match self.of {
+            PartOf::Calibration(calibrator) => {
+                PartOf::Calibration(calibrator.regrouped(&places, groups.len()).map_err(core)?)
+            }
+            PartOf::Evaluation { evaluator, model } => PartOf::Evaluation {
+                evaluator: evaluator.regrouped(&places, groups.len()).map_err(core)?,
+                model,
+            },
+        };
+        self.settings.beside.groups = groups.to_vec();
+        Ok(self)
+    }
+
+    /// Gives two parts the groups of both, in the order of their names.
+    fn share_groups(&mut self, other: &mut Self) -> std::result::Result<(), Problem> {
+        let (mine, theirs) = (&self.settings.beside.groups, &other.settings.beside.groups);
+        if mine == theirs || mine.is_empty() || theirs.is_empty() {
+            return Ok(());
+        }
+        let mut all: Vec<String> = mine.iter().chain(theirs).cloned().collect();
+        all.sort();
+        all.dedup();
+        for part in [self, other] {
+            *part = part.clone().regrouped(&all)?;
+        }
+        Ok(())
+    }
+
     /// Takes in another part of the same.
-    pub fn merge(&mut self, other: Self) -> std::result::Result<(), Problem> {
+    pub fn merge(&mut self, mut other: Self) -> std::result::Result<(), Problem> {
+        self.share_groups(&mut other)?;
         let differs = match () {
             () if self.names != other.names => Some("class names"),
             () if self.input != other.input => Some("kinds of input"),
             () if self.alphas != other.alphas => Some("levels"),
+            () if self.settings != other.settings => Some("ways to thresholds"),
             () => None,
         };
         if let Some(what) = differs {

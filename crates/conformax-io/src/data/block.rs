@@ -16,6 +16,13 @@ pub struct Block {
     pub logits: Values,
     /// The true label of each row, checked to lie in `0..classes`.
     pub labels: Option<Vec<u32>>,
+    /// The group of each row, where a column of groups was asked for: numbers into the source's
+    /// [`groups`](crate::Source::groups), of which there are `known_groups` so far.
+    pub groups: Option<Vec<u32>>,
+    /// Groups that have been met.
+    pub known_groups: usize,
+    /// The weight of each row, where a column of weights was asked for.
+    pub weights: Option<Vec<f64>>,
     /// Columns carried through to the output.
     pub keep: Vec<NamedCells>,
 }
@@ -23,7 +30,16 @@ pub struct Block {
 impl Default for Block {
     /// A block without rows, to be read into.
     fn default() -> Self {
-        Self { first_row: 0, classes: 0, logits: Values::new(Dtype::F32), labels: None, keep: Vec::new() }
+        Self {
+            first_row: 0,
+            classes: 0,
+            logits: Values::new(Dtype::F32),
+            labels: None,
+            groups: None,
+            known_groups: 0,
+            weights: None,
+            keep: Vec::new(),
+        }
     }
 }
 
@@ -33,6 +49,21 @@ impl Block {
         each_dtype!(&self.logits, v => {
             Logits::new(v, self.classes.max(1)).map(conformax::row_fingerprints).unwrap_or_default()
         })
+    }
+
+    /// These logits, which are the block's own, with what comes beside them.
+    pub fn beside<'a, T: conformax::Logit>(
+        &'a self,
+        logits: Logits<'a, T>,
+    ) -> conformax::Result<Logits<'a, T>> {
+        let logits = match &self.groups {
+            Some(groups) => logits.with_groups(groups)?,
+            None => logits,
+        };
+        match &self.weights {
+            Some(weights) => logits.with_weights(weights),
+            None => Ok(logits),
+        }
     }
 
     /// How many rows there are.

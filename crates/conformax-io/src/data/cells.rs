@@ -74,6 +74,33 @@ impl Cells {
         }
     }
 
+    /// The cells as names; the error is the row of one that is empty. A whole number has the same name in any type.
+    pub(crate) fn names(&self) -> Result<Vec<String>, usize> {
+        let name = |row: usize| match self {
+            Self::Bool(v) => v[row].map(|cell| cell.to_string()),
+            Self::Int(v) => v[row].map(|cell| cell.to_string()),
+            Self::UInt(v) => v[row].map(|cell| cell.to_string()),
+            Self::Float(v) => v[row].map(|cell| cell.to_string()),
+            Self::Text(v) => v[row].clone().filter(|text| !text.is_empty()),
+        };
+        (0..self.len()).map(|row| name(row).ok_or(row)).collect()
+    }
+
+    /// The cells as numbers; the error is the row of one that is none, and what it is.
+    pub(crate) fn numbers(&self) -> Result<Vec<f64>, (usize, Option<String>)> {
+        let number = |row: usize| match self {
+            Self::Bool(v) => Err(v[row].map(|cell| cell.to_string())),
+            Self::Int(v) => v[row].map(|cell| cell as f64).ok_or(None),
+            Self::UInt(v) => v[row].map(|cell| cell as f64).ok_or(None),
+            Self::Float(v) => v[row].ok_or(None),
+            Self::Text(v) => {
+                let text = v[row].as_deref().ok_or(None)?;
+                text.trim().parse().map_err(|_| Some(text.to_owned()))
+            }
+        };
+        (0..self.len()).map(|row| number(row).map_err(|found| (row, found))).collect()
+    }
+
     /// The type of the cells.
     pub fn cell_type(&self) -> CellType {
         match self {

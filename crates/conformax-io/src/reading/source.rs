@@ -3,8 +3,10 @@
 //! Whatever the format, a block holds the logits in the type they were stored in, labels looked up and checked, and
 //! the kept columns. Memory is bounded by the block, not by the file.
 
+use std::collections::HashMap;
 use std::path::Path;
 
+use crate::data::values::each_dtype;
 use crate::error::{Error, Problem, Result};
 use crate::reading::fit::{check_first, check_next, total_rows};
 use crate::reading::open::{File, open};
@@ -31,6 +33,34 @@ pub struct Source {
     starts: Vec<u64>,
     next_row: u64,
     raw: Rows,
+    groups: GroupNumbers,
+}
+
+/// The groups met so far, by name.
+#[derive(Default)]
+struct GroupNumbers {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl GroupNumbers {
+    fn of(names: &[String]) -> Self {
+        let numbers = names.iter().cloned().zip(0..).collect();
+        Self { names: names.to_vec(), numbers }
+    }
+
+    /// The number of a group; a new one only where groups are learned.
+    fn number(&mut self, name: &str, learn: bool) -> Option<u32> {
+        if let Some(number) = self.numbers.get(name) {
+            return Some(*number);
+        }
+        learn.then(|| {
+            let number = self.names.len() as u32;
+            self.names.push(name.to_owned());
+            self.numbers.insert(name.to_owned(), number);
+            number
+        })
+    }
 }
 
 impl std::fmt::Debug for Source {
@@ -46,12 +76,16 @@ impl Source {
     /// Opens a data set and checks that its files fit together, as far as their headers tell.
     pub fn open(data: &Data, options: &SourceOptions) -> Result<Self> {
         let files = shards(data)?;
+        let beside = [&options.group_column, &options.weight_column];
+        let mut keep = options.keep.clone();
+        keep.extend(beside.into_iter().flatten().filter(|column| !options.keep.contains(column)).cloned());
+        keep.dedup();
         let wanted = Wanted {
             logits_column: options.logits_column.clone(),
             label_column: options.label_column.clone(),
             labels: options.labels != LabelUse::Ignored,
             classes: options.classes.clone(),
-            keep: options.keep.clone(),
+            keep,
             keep_others: options.keep_others,
             drop: options.drop.clone(),
             names: options.names.clone(),
@@ -73,7 +107,20 @@ impl Source {
             starts: vec![0],
             next_row: 0,
             raw,
+            groups: options.group_names.as_deref().map(GroupNumbers::of).unwrap_or_default(),
         })
+    }
+
+    /// The same with the shares of the classes taken out of the logits; before the first row.
+    #[must_use]
+    pub fn with_prior(mut self, prior: Option<conformax::Prior>) -> Self {
+        self.options.prior = prior;
+        self
+    }
+
+    /// Names of the groups: those given, or those met so far.
+    pub fn groups(&self) -> &[String] {
+        &self.groups.names
     }
 
     /// Number of classes.
@@ -83,7 +130,10 @@ impl Source {
 
     /// Type of the logits in the blocks. Probabilities become `f64` logarithms.
     pub fn dtype(&self) -> Dtype {
-        self.options.input.dtype(self.layout.dtype)
+        match self.options.prior {
+            Some(_) => Dtype::F64,
+            None => self.options.input.dtype(self.layout.dtype),
+        }
     }
 
     /// Number of rows, where the files say so without being read.
@@ -103,7 +153,15 @@ impl Source {
 
     /// Names and types of the kept columns.
     pub fn kept(&self) -> impl Iterator<Item = (&str, CellType)> {
-        self.layout.keep.iter().map(|(name, cells)| (name.as_str(), *cells))
+        let kept = self.layout.keep.iter().filter(|(name, _)| !self.is_beside(name));
+        kept.map(|(name, cells)| (name.as_str(), *cells))
+    }
+
+    /// Whether a column is read for groups or weights alone and not carried through.
+    fn is_beside(&self, name: &str) -> bool {
+        let SourceOptions { group_column, weight_column, keep, .. } = &self.options;
+        let asked = [group_column, weight_column].into_iter().flatten().any(|column| column == name);
+        asked && !keep.iter().any(|column| column == name)
     }
 
     /// Overwrites `block` with the next rows; `false` at the end. The caller owns the block, so that one can be read
@@ -179,6 +237,10 @@ impl Source {
             Core::Logit { row, class, value } => at(row, Problem::NotALogit(value)).in_class(class),
             Core::AllMasked { row } => at(row, Problem::AllMasked),
             Core::MaskedLabel { row, label } => at(row, Problem::MaskedLabel(label)),
+            error @ Core::Weight { .. } => match error.row() {
+                Some(row) => at(row, error.into()),
+                None => unreachable!("a weight is of a row"),
+            },
             other => Error::new(self.files[self.current].path(), other.offset_rows(block.first_row)),
         }
     }
@@ -214,7 +276,50 @@ impl Source {
                     .in_class(index % classes)
             },
         )?;
+        if let Some(prior) = &self.options.prior {
+            let mut adjusted = Vec::new();
+            let result = each_dtype!(&block.logits, v => {
+                conformax::Logits::new(v, classes).and_then(|logits| prior.adjust(logits, &mut adjusted))
+            });
+            result.map_err(|error| Error::new(path, error))?;
+            block.logits = Values::F64(adjusted);
+        }
         std::mem::swap(&mut block.keep, &mut self.raw.keep);
+        let cells = |block: &Block, column: &str| {
+            block.keep.iter().find(|kept| kept.name == column).map(|kept| kept.cells.clone())
+        };
+        let at = |row: usize, problem: Problem, column: &str| {
+            Error::new(path, problem).in_row(row_in_file + row as u64).in_column(column)
+        };
+        block.groups = match &self.options.group_column {
+            None => None,
+            Some(column) => {
+                let names = cells(block, column).map(|cells| cells.names()).transpose();
+                let names = names.map_err(|row| at(row, Problem::Null, column))?.unwrap_or_default();
+                let learn = self.options.group_names.is_none();
+                let mut numbers = Vec::with_capacity(names.len());
+                for (row, name) in names.iter().enumerate() {
+                    let number = self.groups.number(name, learn);
+                    numbers.push(number.ok_or_else(|| at(row, Problem::UnknownGroup(name.clone()), column))?);
+                }
+                block.known_groups = self.groups.names.len();
+                Some(numbers)
+            }
+        };
+        block.weights = match &self.options.weight_column {
+            None => None,
+            Some(column) => cells(block, column)
+                .map(|cells| {
+                    cells.numbers().map_err(|(row, found)| {
+                        let problem = found.map_or(Problem::Null, Problem::NotANumber);
+                        at(row, problem, column)
+                    })
+                })
+                .transpose()?,
+        };
+        let beside: Vec<bool> = block.keep.iter().map(|kept| self.is_beside(&kept.name)).collect();
+        let mut beside = beside.into_iter();
+        block.keep.retain(|_| !beside.next().unwrap_or(false));
         Ok(())
     }
 }

@@ -56,12 +56,20 @@ pub struct SourceOptions {
     pub classes: Option<Vec<String>>,
     /// Columns to carry through to the output.
     pub keep: Vec<String>,
+    /// The column of each row's group, where rows come in groups.
+    pub group_column: Option<String>,
+    /// The names of all groups there are, in their order; where not given, they are numbered as they are met.
+    pub group_names: Option<Vec<String>>,
+    /// The column of each row's weight, where rows have one.
+    pub weight_column: Option<String>,
     /// Whether every other column with one value per row is carried through too.
     pub keep_others: bool,
     /// Columns that are neither classes nor carried through.
     pub drop: Vec<String>,
     /// What the numbers are.
     pub input: Input,
+    /// The shares of the classes that are taken out of the logits.
+    pub prior: Option<conformax::Prior>,
     /// Names of the classes; where the file has names too, they must agree.
     pub names: Option<ClassNames>,
     /// Whether labels are read.
@@ -78,9 +86,13 @@ impl Default for SourceOptions {
             labels_are: None,
             classes: None,
             keep: Vec::new(),
+            group_column: None,
+            group_names: None,
+            weight_column: None,
             keep_others: false,
             drop: Vec::new(),
             input: Input::default(),
+            prior: None,
             names: None,
             labels: LabelUse::default(),
             block_bytes: 8 << 20,

@@ -1,13 +1,16 @@
 //! What must hold of every model, whether just made or just read.
 
-use super::{Model, TuningRecord};
+use conformax::{Calibration, Evidence, Promise, Scheme, ScoreSpec, Taxonomy, Thresholds};
+
+use super::{KeptLevel, Model, TuningRecord};
 use crate::Problem;
 
 /// The first thing that calibration could not have produced.
 pub(super) fn check(model: &Model) -> Result<(), Problem> {
     check_classes(model)?;
-    check_scores(model)?;
-    check_levels(model)?;
+    check_scheme(model)?;
+    let calibration = check_evidence(model)?;
+    check_levels(model, calibration.as_ref())?;
     if model.calibrating_rows.as_slice().len() as u64 > model.n {
         return refuse("it names more rows than calibrated");
     }
@@ -30,66 +33,139 @@ fn check_classes(model: &Model) -> Result<(), Problem> {
     }
 }
 
-fn check_scores(model: &Model) -> Result<(), Problem> {
-    if model.n == 0 {
-        return refuse("no row calibrated it");
-    }
-    match &model.scores {
-        Some(scores) if scores.n() != model.n => {
-            refuse(format!("it has {} scores of {} calibration rows", scores.n(), model.n))
+fn check_scheme(model: &Model) -> Result<(), Problem> {
+    let per_class = |what: &str, found: usize| match found == model.classes {
+        true => Ok(()),
+        false => refuse(format!("it has {found} {what} for {} classes", model.classes)),
+    };
+    model.ranks.as_ref().map_or(Ok(()), |ranks| per_class("largest ranks", ranks.as_slice().len()))?;
+    model.prior.as_ref().map_or(Ok(()), |prior| per_class("prior shares", prior.as_slice().len()))?;
+    match &model.scheme {
+        Scheme::Groups(Taxonomy::Cluster(clusters)) => per_class("clusters", clusters.len()),
+        Scheme::LabelWeights(weights) => per_class("weights", weights.len()),
+        Scheme::Risk(loss) => per_class("losses", loss.classes()),
+        Scheme::Groups(Taxonomy::Group(count)) if *count != model.beside.groups.len() => {
+            refuse(format!("it has {} names for {count} groups", model.beside.groups.len()))
         }
-        Some(scores) => match scores.as_slice().iter().find(|score| !model.score.can_give(**score)) {
-            Some(score) => refuse(format!("it has the score {score}, which {} cannot give", model.score)),
-            None => Ok(()),
-        },
-        None => Ok(()),
+        Scheme::Groups(_) | Scheme::RowWeights => Ok(()),
     }
 }
 
-fn check_levels(model: &Model) -> Result<(), Problem> {
+fn check_evidence(model: &Model) -> Result<Option<Calibration<ScoreSpec>>, Problem> {
+    if model.n == 0 {
+        return refuse("no row calibrated it");
+    }
+    let Some(evidence) = &model.evidence else {
+        return match model.scheme {
+            Scheme::RowWeights => refuse("thresholds by weight need the scores, which it lacks"),
+            _ => Ok(None),
+        };
+    };
+    let Some(calibration) = model.calibration() else {
+        return refuse("its scores are not those of its thresholds");
+    };
+    if calibration.n() != model.n {
+        return refuse(format!("it has {} scores of {} calibration rows", calibration.n(), model.n));
+    }
+    let scores: Box<dyn Iterator<Item = f64>> = match evidence {
+        Evidence::Groups(groups) => Box::new(groups.iter().flat_map(|scores| scores.as_slice()).copied()),
+        Evidence::Weighted(scores) => Box::new(scores.scores().iter().copied()),
+        Evidence::Losses(steps) => Box::new(steps.steps().iter().map(|(score, _)| *score)),
+        _ => return refuse("its scores are of a kind that this program does not know"),
+    };
+    // A label beyond its largest rank is infinitely strange under any score.
+    let beyond = |score: f64| model.ranks.is_some() && score == f64::INFINITY;
+    let mut scores = scores;
+    match scores.find(|score| !model.score.can_give(*score) && !beyond(*score)) {
+        Some(score) => refuse(format!("it has the score {score}, which {} cannot give", model.score)),
+        None => Ok(Some(calibration)),
+    }
+}
+
+fn check_levels(model: &Model, calibration: Option<&Calibration<ScoreSpec>>) -> Result<(), Problem> {
     if model.levels.is_empty() {
         return refuse("it has no levels");
     }
     for (index, kept) in model.levels.iter().enumerate() {
-        let (level, threshold) = (kept.level, kept.threshold);
-        let alpha = level.alpha();
-        if model.levels[..index].iter().any(|other| other.level.alpha() == alpha) {
+        let alpha = kept.alpha();
+        if model.levels[..index].iter().any(|other| other.alpha() == alpha) {
             return refuse(format!("alpha {alpha} occurs twice"));
         }
-        if level.n() != model.n {
-            return refuse(format!("alpha {alpha} is of {} rows, and {} calibrated", level.n(), model.n));
-        }
-        if level.rank().is_none() && threshold != f64::INFINITY {
-            return refuse(format!(
-                "alpha {alpha} has the threshold {threshold}, too few rows make it infinite"
-            ));
-        }
-        if !model.score.can_give(threshold) {
-            return refuse(format!(
-                "alpha {alpha} has the threshold {threshold}, which {} cannot give",
-                model.score
-            ));
-        }
-        if let Some(scores) = &model.scores {
-            let wanted = scores.threshold(alpha);
-            if wanted.to_bits() != threshold.to_bits() {
-                return refuse(format!(
-                    "alpha {alpha} has the threshold {threshold}; the score of its rank is {wanted}"
-                ));
-            }
-        }
+        check_level(model, kept, calibration)?;
     }
     check_order(model)
 }
 
+fn check_level(
+    model: &Model,
+    kept: &KeptLevel,
+    calibration: Option<&Calibration<ScoreSpec>>,
+) -> Result<(), Problem> {
+    let alpha = kept.alpha();
+    if let Some(level) = kept.level()
+        && level.n() != model.n
+    {
+        return refuse(format!("alpha {alpha} is of {} rows, and {} calibrated", level.n(), model.n));
+    }
+    let levels = kept.level().into_iter().chain(kept.group_levels().iter().copied());
+    if levels.clone().any(|level| level.delta() != model.delta) {
+        return refuse(format!("alpha {alpha} promises something else than the model"));
+    }
+    let thresholds = kept.thresholds.as_slice();
+    // Thresholds of clusters are kept by label, so there are other numbers of them than of levels.
+    if thresholds.len() == levels.clone().count() {
+        let unreached =
+            levels.zip(thresholds).find(|(level, q)| level.rank().is_none() && **q != f64::INFINITY);
+        if let Some((_, threshold)) = unreached {
+            return refuse(format!(
+                "alpha {alpha} has the threshold {threshold}, too few rows make it infinite"
+            ));
+        }
+    }
+    if let Some(threshold) = thresholds.iter().find(|q| !model.score.can_give(**q) && **q != f64::INFINITY) {
+        let score = model.score;
+        return refuse(format!("alpha {alpha} has the threshold {threshold}, which {score} cannot give"));
+    }
+    if let Some(calibration) = calibration {
+        let wanted = model.level_of(calibration, alpha)?;
+        if wanted.promise != kept.promise || !same_bits(&wanted.thresholds, &kept.thresholds) {
+            return match (wanted.threshold(), kept.threshold()) {
+                (Some(wanted), Some(threshold)) => refuse(format!(
+                    "alpha {alpha} has the threshold {threshold}; the score of its rank is {wanted}"
+                )),
+                _ => refuse(format!("alpha {alpha} has other thresholds than its scores give")),
+            };
+        }
+    }
+    match (&kept.promise, &model.scheme) {
+        (Promise::Marginal(_), Scheme::Groups(Taxonomy::All))
+        | (Promise::Groups { .. }, Scheme::Groups(_))
+        | (Promise::Weighted { .. }, Scheme::RowWeights | Scheme::LabelWeights(_))
+        | (Promise::Risk { .. }, Scheme::Risk(_)) => Ok(()),
+        _ => refuse(format!("alpha {alpha} promises what its thresholds cannot")),
+    }
+}
+
+fn same_bits(a: &Thresholds, b: &Thresholds) -> bool {
+    let bits = |thresholds: &Thresholds| -> Vec<u64> {
+        thresholds.as_slice().iter().map(|threshold| threshold.to_bits()).collect()
+    };
+    a == b && bits(a) == bits(b)
+}
+
+/// A lower level has no smaller threshold, for any label or group.
 fn check_order(model: &Model) -> Result<(), Problem> {
     let mut levels: Vec<_> = model.levels.iter().collect();
-    levels.sort_by_key(|kept| std::cmp::Reverse(kept.level.alpha()));
-    match levels.windows(2).find(|pair| pair[0].threshold > pair[1].threshold) {
+    levels.sort_by_key(|kept| std::cmp::Reverse(kept.alpha()));
+    let smaller = |pair: &&[&KeptLevel]| {
+        let (larger_alpha, smaller_alpha) = (pair[0].thresholds.as_slice(), pair[1].thresholds.as_slice());
+        larger_alpha.iter().zip(smaller_alpha).any(|(first, second)| first > second)
+    };
+    match levels.windows(2).find(smaller) {
         Some(pair) => refuse(format!(
             "alpha {} has a smaller threshold than alpha {}",
-            pair[1].level.alpha(),
-            pair[0].level.alpha()
+            pair[1].alpha(),
+            pair[0].alpha()
         )),
         None => Ok(()),
     }

@@ -1,17 +1,21 @@
 //! The calibration file's own types, apart from the core's: renaming a field there breaks a build, not a file.
 
+use std::sync::Arc;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use conformax::{
-    ARITHMETIC_VERSION, Alpha, Candidate, Choice, DataFingerprint, Level, Masked, ROW_HASH, RowSet,
-    SortedScores, Tuning,
+    ARITHMETIC_VERSION, Alpha, Candidate, Choice, DataFingerprint, Evidence, Level, Masked, Prior, Promise,
+    ROW_HASH, Ranks, RowSet, Scheme, Taxonomy, Thresholds, Tuning, WeightRule,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{KeptLevel, Model, TuningRecord};
+use crate::calibration::model::wire::rule::{EvidenceEntry, Rule};
 use crate::calibration::model::wire::score::Score;
 use crate::{ClassNames, Input, Problem};
 
+mod rule;
 mod score;
 
 const FORMAT: &str = "conformax-calibration";
@@ -32,12 +36,25 @@ pub(super) struct File {
     classes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     class_names: Option<Vec<String>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    prior: Option<Vec<f64>>,
     n: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<Rule>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    largest_ranks: Option<Vec<u32>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    delta: Option<f64>,
+    /// For people; what is promised follows from the rest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    promise: Option<String>,
     levels: Vec<LevelEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    scores: Option<String>,
+    scores: Option<EvidenceEntry>,
     row_hash: String,
     calibrating_rows: RowsEntry,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    choosing_rows: Option<RowsEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tuning: Option<TuningEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,8 +89,16 @@ enum MaskedName {
 #[serde(deny_unknown_fields)]
 struct LevelEntry {
     alpha: f64,
+    /// Of the one threshold that all rows share.
     rank: Option<u64>,
-    threshold: Wide,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    threshold: Option<Wide>,
+    /// One per group, cluster or label; none where they go by the weight of the row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    thresholds: Option<Vec<Wide>>,
+    /// Calibration rows of each group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    n: Option<Vec<u64>>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -191,9 +216,19 @@ impl File {
     pub(super) fn from_model(model: &Model) -> Result<Self, Problem> {
         let levels = model.levels.iter().map(|level| {
             Ok(LevelEntry {
-                alpha: decimal(level.level.alpha())?,
-                rank: level.level.rank(),
-                threshold: Wide(level.threshold),
+                alpha: decimal(level.alpha())?,
+                rank: level.level().and_then(Level::rank),
+                threshold: level.threshold().map(Wide),
+                thresholds: match &level.thresholds {
+                    Thresholds::PerLabel(thresholds) | Thresholds::PerGroup(thresholds) => {
+                        Some(thresholds.iter().map(|threshold| Wide(*threshold)).collect())
+                    }
+                    Thresholds::One(_) | Thresholds::ByWeight(_) => None,
+                },
+                n: match &level.promise {
+                    Promise::Groups { levels, .. } => Some(levels.iter().map(|level| level.n()).collect()),
+                    _ => None,
+                },
             })
         });
         Ok(Self {
@@ -212,11 +247,17 @@ impl File {
             },
             classes: model.classes,
             class_names: model.names.as_ref().map(|names| names.as_slice().to_vec()),
+            prior: model.prior.as_ref().map(|prior| prior.as_slice().to_vec()),
             n: model.n,
+            rule: Rule::of(&model.scheme, &model.beside),
+            largest_ranks: model.ranks.as_ref().map(|ranks| ranks.as_slice().to_vec()),
+            delta: model.delta.map(decimal).transpose()?,
+            promise: Some(model.promise()),
             levels: levels.collect::<Result<_, Problem>>()?,
-            scores: model.scores.as_ref().map(|scores| encode(scores.as_slice())),
+            scores: model.evidence.as_ref().map(EvidenceEntry::of).transpose()?,
             row_hash: ROW_HASH.to_owned(),
             calibrating_rows: RowsEntry::of(&model.calibrating_rows),
+            choosing_rows: model.choosing_rows.as_ref().map(RowsEntry::of),
             tuning: model.tuning.as_ref().map(TuningEntry::of).transpose()?,
             checksum: None,
         })
@@ -232,15 +273,13 @@ impl File {
             );
         }
         let n = self.n;
-        let levels = self.levels.into_iter().map(|entry| {
-            let level = Level::new(n, alpha(entry.alpha)?);
-            if level.rank() != entry.rank {
-                let [got, wanted] = [entry.rank, level.rank()]
-                    .map(|rank| rank.map_or("none".to_owned(), |rank| rank.to_string()));
-                return refuse(format!("alpha {} has rank {got}; {n} rows give {wanted}", level.alpha()));
-            }
-            Ok(KeptLevel { level, threshold: entry.threshold.0 })
-        });
+        let delta = self.delta.map(alpha).transpose()?;
+        let (scheme, beside) = self.rule.map_or_else(|| Ok(Default::default()), Rule::into_scheme)?;
+        let evidence = self.scores.map(|scores| scores.into_evidence(&scheme)).transpose()?;
+        let levels =
+            self.levels.into_iter().map(|entry| entry.into_level(n, delta, &scheme, evidence.as_ref()));
+        let levels = levels.collect::<Result<_, Problem>>()?;
+        let damaged = |error: conformax::Error| Problem::Model(error.to_string());
         Ok(Model {
             score: self.score.into_spec()?,
             masked: match self.masked {
@@ -254,12 +293,69 @@ impl File {
             },
             classes: self.classes,
             names: self.class_names.map(ClassNames::new).transpose()?,
+            prior: self.prior.map(Prior::new).transpose().map_err(damaged)?,
             n,
-            levels: levels.collect::<Result<_, Problem>>()?,
-            scores: self.scores.as_deref().map(decode).transpose()?,
+            scheme,
+            beside,
+            ranks: self.largest_ranks.map(Ranks::new).transpose().map_err(damaged)?,
+            delta,
+            levels,
+            evidence,
             calibrating_rows: self.calibrating_rows.into_set("calibrating_rows")?,
+            choosing_rows: self.choosing_rows.map(|rows| rows.into_set("choosing_rows")).transpose()?,
             tuning: self.tuning.map(TuningEntry::into_record).transpose()?,
         })
+    }
+}
+
+impl LevelEntry {
+    fn into_level(
+        self,
+        n: u64,
+        delta: Option<Alpha>,
+        scheme: &Scheme,
+        evidence: Option<&Evidence>,
+    ) -> Result<KeptLevel, Problem> {
+        let alpha = alpha(self.alpha)?;
+        let level = |n: u64| match delta {
+            Some(delta) => Level::new(n, alpha).with_delta(delta),
+            None => Level::new(n, alpha),
+        };
+        let many = |thresholds: Vec<Wide>| thresholds.into_iter().map(|Wide(q)| q).collect::<Vec<f64>>();
+        let (promise, thresholds) = match (scheme, self.threshold, self.thresholds) {
+            (Scheme::Groups(Taxonomy::All), Some(Wide(threshold)), None) => {
+                let level = level(n);
+                if level.rank() != self.rank {
+                    let [got, wanted] = [self.rank, level.rank()]
+                        .map(|rank| rank.map_or("none".to_owned(), |rank| rank.to_string()));
+                    return refuse(format!("alpha {alpha} has rank {got}; {n} rows give {wanted}"));
+                }
+                (Promise::Marginal(level), Thresholds::One(threshold))
+            }
+            (Scheme::Groups(taxonomy), None, Some(thresholds)) => {
+                let levels = self.n.unwrap_or_default().into_iter().map(level).collect();
+                let thresholds = match taxonomy {
+                    Taxonomy::Group(_) => Thresholds::PerGroup(many(thresholds)),
+                    _ => Thresholds::PerLabel(many(thresholds)),
+                };
+                (Promise::Groups { alpha, levels }, thresholds)
+            }
+            (Scheme::LabelWeights(_), None, Some(thresholds)) => {
+                (Promise::Weighted { alpha, n }, Thresholds::PerLabel(many(thresholds)))
+            }
+            (Scheme::RowWeights, None, None) => match evidence {
+                Some(Evidence::Weighted(scores)) => {
+                    let rule = WeightRule::new(alpha, Arc::clone(scores));
+                    (Promise::Weighted { alpha, n }, Thresholds::ByWeight(rule))
+                }
+                _ => return refuse("thresholds by weight need the scores, which it lacks"),
+            },
+            (Scheme::Risk(_), Some(Wide(threshold)), None) => {
+                (Promise::Risk { alpha, n }, Thresholds::One(threshold))
+            }
+            _ => return refuse(format!("alpha {alpha} has other thresholds than its rule gives")),
+        };
+        Ok(KeptLevel { promise, thresholds })
     }
 }
 
@@ -322,19 +418,23 @@ fn decimal(level: Alpha) -> Result<f64, Problem> {
     }
 }
 
-fn encode(scores: &[f64]) -> String {
-    let bytes: Vec<u8> = scores.iter().flat_map(|score| score.to_le_bytes()).collect();
+fn encode(numbers: impl Iterator<Item = u64>) -> String {
+    let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
     STANDARD.encode(bytes)
 }
 
-fn decode(text: &str) -> Result<SortedScores, Problem> {
+fn decode_words(text: &str) -> Result<Vec<u64>, Problem> {
     let bytes =
         STANDARD.decode(text).map_err(|error| Problem::Model(format!("its scores are damaged: {error}")))?;
-    let (scores, rest) = bytes.as_chunks::<8>();
+    let (words, rest) = bytes.as_chunks::<8>();
     if !rest.is_empty() {
         return refuse("its scores are damaged: their bytes are no whole number of doubles");
     }
-    let scores: Vec<f64> = scores.iter().map(|score| f64::from_le_bytes(*score)).collect();
+    Ok(words.iter().map(|word| u64::from_le_bytes(*word)).collect())
+}
+
+fn decode(text: &str) -> Result<Vec<f64>, Problem> {
+    let scores: Vec<f64> = decode_words(text)?.into_iter().map(f64::from_bits).collect();
     // Negative zero is no score, and it would sort below zero while being equal to it.
     if scores.iter().any(|score| score.is_nan() || score.to_bits() == (-0.0_f64).to_bits()) {
         return refuse("its scores are damaged: one is not a number, or is minus zero");
@@ -342,13 +442,12 @@ fn decode(text: &str) -> Result<SortedScores, Problem> {
     if !scores.is_sorted() {
         return refuse("its scores are damaged: they are not in ascending order");
     }
-    SortedScores::new(scores).map_err(|error| Problem::Model(error.to_string()))
+    Ok(scores)
 }
 
 impl RowsEntry {
     fn of(rows: &RowSet) -> Self {
-        let bytes: Vec<u8> = rows.as_slice().iter().flat_map(|row| row.to_le_bytes()).collect();
-        let (once, up_to) = (STANDARD.encode(bytes), format!("{:016x}", rows.up_to()));
+        let (once, up_to) = (encode(rows.as_slice().iter().copied()), format!("{:016x}", rows.up_to()));
         Self::Once { once, up_to, rows: rows.rows(), pairs: rows.pairs() }
     }
 

@@ -1,0 +1,150 @@
+//! What thresholds go by: classes, groups, clusters, weights or a loss, and what is promised.
+
+use std::path::{Path, PathBuf};
+
+use clap::{ArgGroup, Args};
+use conformax::{Alpha, Loss, Prior, Scheme, Taxonomy};
+use conformax_io::{
+    Beside, ClassNames, Error, Problem, Source, SourceOptions, read_matrix, read_numbers_per_class,
+    read_per_class,
+};
+
+use crate::failure::Failure;
+
+const HEADING: &str = "Coverage where it matters";
+
+/// Where coverage is promised, and what is promised instead of it.
+#[derive(Args, Clone, Debug)]
+#[command(group = ArgGroup::new("scheme").multiple(false))]
+pub(crate) struct SchemeArgs {
+    /// A threshold for each: `class`, the name of a COLUMN of groups, or a FILE with the cluster of each class.
+    #[arg(long, value_name = "WHAT", group = "scheme", help_heading = HEADING)]
+    by: Option<String>,
+    /// A threshold for each of N clusters of classes that are found on rows which then do not calibrate [default: as
+    /// many as the rows tell apart].
+    #[arg(long, value_name = "N", num_args = 0..=1, group = "scheme", help_heading = HEADING)]
+    clusters: Option<Option<usize>>,
+    /// Leave out labels that stand further down the ranking than their class allows; some rows choose how far and do
+    /// not calibrate. Thresholds are by class.
+    #[arg(long, conflicts_with_all = ["scheme"], help_heading = HEADING)]
+    pub(crate) truncate_ranks: bool,
+    /// Column of the weights of rows: how much likelier each is among the rows to come.
+    #[arg(long, value_name = "COLUMN", group = "scheme", help_heading = HEADING)]
+    weights: Option<String>,
+    /// File with the weight of each class, as `weigh` writes it: how much likelier it is among the rows to come.
+    #[arg(long, value_name = "FILE", group = "scheme", help_heading = HEADING)]
+    label_weights: Option<PathBuf>,
+    /// File with the severity of missing each class: alpha then bounds its mean.
+    #[arg(long, value_name = "FILE", group = "scheme", help_heading = HEADING)]
+    severity: Option<PathBuf>,
+    /// File with the matrix of costs, a row per true class: alpha then bounds the mean of the least cost in a set.
+    #[arg(long, value_name = "FILE", group = "scheme", help_heading = HEADING)]
+    cost: Option<PathBuf>,
+    /// File with the share of each class where the classifier was trained; its logarithm is taken out of the logits.
+    #[arg(long, value_name = "FILE", help_heading = HEADING)]
+    prior: Option<PathBuf>,
+    /// Promise coverage with probability 1 - DELTA over the calibration rows rather than on average.
+    #[arg(long, value_name = "DELTA", help_heading = HEADING)]
+    #[arg(conflicts_with_all = ["weights", "label_weights", "severity", "cost"])]
+    pub(crate) pac: Option<Alpha>,
+}
+
+/// What was asked for, where it needs nothing of the rows.
+pub(crate) struct Asked {
+    pub(crate) scheme: Scheme,
+    pub(crate) beside: Beside,
+    pub(crate) prior: Option<Prior>,
+}
+
+impl SchemeArgs {
+    /// The column to read beside the logits.
+    fn columns(&self) -> (Option<&str>, Option<&str>) {
+        let by = self.by.as_deref().filter(|by| *by != "class" && !Path::new(by).is_file());
+        (by, self.weights.as_deref())
+    }
+
+    pub(crate) fn adjust(&self, options: &mut SourceOptions) {
+        let (groups, weights) = self.columns();
+        options.group_column = groups.map(str::to_owned);
+        options.weight_column = weights.map(str::to_owned);
+    }
+
+    /// How many clusters are to be found, where some are.
+    pub(crate) fn clusters(&self) -> Option<Option<usize>> {
+        self.clusters
+    }
+
+    /// Whether one threshold for all rows is wanted, and nothing else.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Self { by, clusters, weights, label_weights, severity, cost, .. } = self;
+        let files = [label_weights, severity, cost];
+        by.is_none()
+            && weights.is_none()
+            && clusters.is_none()
+            && files.iter().all(|file| file.is_none())
+            && !self.truncate_ranks
+            && self.pac.is_none()
+            && self.prior.is_none()
+    }
+
+    /// Reads the files that were named, for the classes of the source.
+    pub(crate) fn read(&self, source: &Source) -> Result<Asked, Failure> {
+        let (classes, names) = (source.classes(), source.names());
+        let numbers = |path: &Path| read_numbers_per_class(path, classes, names);
+        let mut beside = Beside::default();
+        let of = |path: &Path, error: conformax::Error| Error::new(path, error);
+        let scheme = if let Some(path) = &self.label_weights {
+            beside.estimated = is_estimated(path);
+            Scheme::LabelWeights(numbers(path)?)
+        } else if let Some(path) = &self.severity {
+            Scheme::Risk(Loss::severity(numbers(path)?).map_err(|error| of(path, error))?)
+        } else if let Some(path) = &self.cost {
+            Scheme::Risk(Loss::cost(read_matrix(path, classes)?, classes).map_err(|error| of(path, error))?)
+        } else if let Some(column) = &self.weights {
+            beside.column = Some(column.clone());
+            Scheme::RowWeights
+        } else {
+            Scheme::Groups(match self.by.as_deref() {
+                None if self.truncate_ranks => Taxonomy::Label,
+                None => Taxonomy::All,
+                Some("class") => Taxonomy::Label,
+                Some(path) if Path::new(path).is_file() => {
+                    Taxonomy::Cluster(clusters_of(Path::new(path), classes, names)?)
+                }
+                Some(column) => {
+                    beside.column = Some(column.to_owned());
+                    Taxonomy::Group(1)
+                }
+            })
+        };
+        let prior = self.prior.as_deref().map(|path| {
+            let prior = Prior::new(numbers(path)?);
+            prior.map_err(|error| Failure::from(of(path, error)))
+        });
+        Ok(Asked { scheme, beside, prior: prior.transpose()? })
+    }
+}
+
+/// Whether weights say of themselves that they were estimated.
+fn is_estimated(path: &Path) -> bool {
+    let value =
+        std::fs::read(path).ok().and_then(|text| serde_json::from_slice::<serde_json::Value>(&text).ok());
+    value.is_some_and(|value| value["estimated"] == true)
+}
+
+/// The cluster of each class: whatever they are called, they are numbered in the order of the classes.
+fn clusters_of(path: &Path, classes: usize, names: Option<&ClassNames>) -> Result<Vec<Option<u32>>, Failure> {
+    let called = read_per_class(path, classes, names)?;
+    let mut known: Vec<&String> = Vec::new();
+    let clusters = called.iter().map(|name| {
+        let number = known.iter().position(|other| *other == name).unwrap_or_else(|| {
+            known.push(name);
+            known.len() - 1
+        });
+        match name.as_str() {
+            "" => Err(Error::new(path, Problem::PerClass("a class has no cluster".to_owned()))),
+            _ => Ok(Some(number as u32)),
+        }
+    });
+    Ok(clusters.collect::<Result<_, _>>()?)
+}

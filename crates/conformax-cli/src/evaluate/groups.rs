@@ -1,0 +1,213 @@
+//! How the sets of each group fared.
+
+use std::path::Path;
+
+use conformax::{GroupTally, Level, Scheme, Taxonomy, Thresholds, interval_of_share};
+use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_per_class};
+use serde::Serialize;
+
+use crate::chart::bar;
+use crate::failure::Failure;
+use crate::model::Loaded;
+use crate::numbers::{CONFIDENCE, count, or_dash, range, share, shown};
+use crate::table::{Align, table, text};
+
+/// What rows are told apart by.
+pub(super) enum Apart {
+    Nothing,
+    /// By their true labels, or clusters of them, with the names of those.
+    Labels(Taxonomy, Vec<String>),
+    /// By a column, with the groups of the model where it has some.
+    Column(String, Option<Vec<String>>),
+}
+
+impl Apart {
+    /// As asked, or as the model's thresholds differ.
+    pub(super) fn new(by: Option<&str>, model: &Loaded) -> Result<Self, Failure> {
+        let Model { scheme, beside, classes, names, .. } = &model.model;
+        let own = match (scheme, &beside.column) {
+            (Scheme::Groups(Taxonomy::Group(_)), Some(column)) => {
+                Some(Self::Column(column.clone(), Some(beside.groups.clone())))
+            }
+            (Scheme::Groups(taxonomy @ (Taxonomy::Label | Taxonomy::Cluster(_))), _) => {
+                Some(Self::Labels(taxonomy.clone(), model.model.group_names()))
+            }
+            _ => None,
+        };
+        Ok(match (by, own) {
+            (None, None) => Self::Nothing,
+            (None, Some(own)) => own,
+            (Some("class"), _) => {
+                let name = |label: usize| match names {
+                    Some(names) => names.as_slice()[label].clone(),
+                    None => label.to_string(),
+                };
+                Self::Labels(Taxonomy::Label, (0..*classes).map(name).collect())
+            }
+            (Some(path), _) if Path::new(path).is_file() => {
+                let called = read_per_class(Path::new(path), *classes, names.as_ref())?;
+                let mut known = called.clone();
+                known.sort();
+                known.dedup();
+                let place = |name: &String| known.binary_search(name).ok().map(|place| place as u32);
+                Self::Labels(Taxonomy::Cluster(called.iter().map(place).collect()), known)
+            }
+            (Some(column), Some(Self::Column(own, groups))) if own == column => Self::Column(own, groups),
+            (Some(_), Some(Self::Column(own, _))) => {
+                return Err(Failure::of_file(
+                    &model.path,
+                    format_args!(
+                        "has thresholds by `{own}`, so rows can be counted by it or by class, and by no other column"
+                    ),
+                ));
+            }
+            (Some(column), _) => Self::Column(column.to_owned(), None),
+        })
+    }
+
+    pub(super) fn adjust(&self, options: &mut SourceOptions) {
+        if let Self::Column(column, groups) = self {
+            options.group_column = Some(column.clone());
+            options.group_names.clone_from(groups);
+        }
+    }
+
+    pub(super) fn taxonomy(&self, source: &Source) -> Result<Option<Taxonomy>, Failure> {
+        Ok(match self {
+            Self::Nothing => None,
+            Self::Labels(taxonomy, _) => Some(taxonomy.clone()),
+            Self::Column(..) => Some(Taxonomy::Group(source.groups().len().max(1))),
+        })
+    }
+
+    pub(super) fn column(&self) -> Option<String> {
+        match self {
+            Self::Column(column, _) => Some(column.clone()),
+            Self::Nothing | Self::Labels(..) => None,
+        }
+    }
+
+    /// The names of the groups, of which those of a column may have been learned.
+    pub(super) fn names(self, learned: Vec<String>) -> Vec<String> {
+        match self {
+            Self::Nothing => Vec::new(),
+            Self::Labels(_, names) => names,
+            Self::Column(..) => learned,
+        }
+    }
+}
+
+/// How the sets of a group fared.
+#[derive(Serialize)]
+pub(super) struct GroupEvaluation {
+    pub(super) group: String,
+    pub(super) n: u64,
+    pub(super) coverage: Option<f64>,
+    average_size: Option<f64>,
+    /// Holds for all groups at once.
+    interval: Option<(f64, f64)>,
+    #[serde(skip)]
+    pub(super) tally: GroupTally,
+    /// The group's own level and threshold, where it has them.
+    #[serde(skip)]
+    pub(super) own: Option<(Level, f64)>,
+}
+
+impl GroupEvaluation {
+    /// Every group with rows, worst coverage first.
+    pub(super) fn all(
+        model: &Model,
+        kept: &KeptLevel,
+        column: Option<&str>,
+        names: &[String],
+        tallies: &[GroupTally],
+    ) -> Vec<Self> {
+        let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
+        // An interval for each at this confidence holds for all of them at once.
+        let confidence = 1.0 - (1.0 - CONFIDENCE) / present as f64;
+        let mut all: Vec<Self> = (0..tallies.len())
+            .filter(|group| tallies[*group].n > 0)
+            .map(|group| {
+                let tally = tallies[group];
+                Self {
+                    group: names.get(group).cloned().unwrap_or_else(|| group.to_string()),
+                    n: tally.n,
+                    coverage: tally.coverage(),
+                    average_size: tally.average_size(),
+                    interval: interval_of_share(tally.covered, tally.n, confidence),
+                    tally,
+                    own: own_level(model, kept, column, tallies.len(), group),
+                }
+            })
+            .collect();
+        all.sort_by(|a, b| a.coverage.partial_cmp(&b.coverage).expect("shares of rows").then(b.n.cmp(&a.n)));
+        all
+    }
+}
+
+/// The level of a group that the model itself tells apart.
+fn own_level(
+    model: &Model,
+    kept: &KeptLevel,
+    column: Option<&str>,
+    groups: usize,
+    group: usize,
+) -> Option<(Level, f64)> {
+    let levels = kept.group_levels();
+    let level = *levels.get(group).filter(|_| levels.len() == groups)?;
+    match (&model.scheme, &kept.thresholds) {
+        (Scheme::Groups(Taxonomy::Group(_)), Thresholds::PerGroup(thresholds)) if column.is_some() => {
+            Some((level, thresholds[group]))
+        }
+        (Scheme::Groups(Taxonomy::Label), Thresholds::PerLabel(thresholds)) if column.is_none() => {
+            Some((level, thresholds[group]))
+        }
+        (Scheme::Groups(Taxonomy::Cluster(clusters)), Thresholds::PerLabel(thresholds))
+            if column.is_none() =>
+        {
+            // Classes of no cluster go by the rows of all, and are promised nothing of their own.
+            let label = clusters.iter().position(|own| *own == Some(group as u32))?;
+            Some((level, thresholds[label]))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn group_table(groups: &[GroupEvaluation], wanted: f64) -> String {
+    const SHOWN: usize = 20;
+    let percent = CONFIDENCE * 100.0;
+    let interval = format!("{percent} % interval, all at once");
+    let headings = [
+        ("group", Align::Left),
+        ("rows", Align::Right),
+        ("coverage", Align::Right),
+        ("", Align::Left),
+        (interval.as_str(), Align::Left),
+        ("average size", Align::Right),
+    ];
+    let mut table = table(&headings);
+    for group in groups.iter().take(SHOWN) {
+        table.add_row([
+            printable(&group.group).to_string(),
+            count(group.n),
+            or_dash(group.coverage.map(|coverage| share(coverage, 4))),
+            group.coverage.map_or(String::new(), bar),
+            or_dash(group.interval.map(range)),
+            or_dash(group.average_size.map(shown)),
+        ]);
+    }
+    let mut out = text(&table);
+    if groups.len() > SHOWN {
+        out += &format!("… and {} more; --json has them all\n", groups.len() - SHOWN);
+    }
+    if let Some(worst) = groups.first().and_then(|group| group.coverage).filter(|coverage| *coverage < wanted)
+    {
+        out += &format!(
+            "\nThe worst of {} groups is {} short of {wanted}. The worst of many always looks bad: only an interval \
+             that ends below {wanted} says more than chance.\n",
+            groups.len(),
+            share(wanted - worst, 4)
+        );
+    }
+    out
+}

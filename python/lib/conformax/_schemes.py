@@ -1,0 +1,249 @@
+"""What thresholds go by: classes, groups, clusters, weights or a loss."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _blocks, _conformax
+from ._inputs import Logits, as_labels
+from ._levels import level
+
+#: Share of the rows that choose ranks and then do not calibrate, as of those that tune.
+CHOOSING = 0.4
+
+#: Which rows choose is decided by this seed, as in the command.
+SEED = 0
+
+
+class Scheme:
+    """What a classifier was asked for, checked as far as it can be without rows."""
+
+    def __init__(self, parameters: Mapping[str, Any]) -> None:
+        self.by, self.clusters = parameters["by"], parameters["clusters"]
+        self.truncate_ranks, self.pac = parameters["truncate_ranks"], parameters["pac"]
+        self.label_weights, self.severity = parameters["label_weights"], parameters["severity"]
+        self.cost, self.prior = parameters["cost"], parameters["prior"]
+        asked = {
+            "by": self.by is not None,
+            "clusters": self.clusters not in (None, False),
+            "truncate_ranks": bool(self.truncate_ranks) and self.by != "class",
+            "label_weights": self.label_weights is not None,
+            "severity": self.severity is not None,
+            "cost": self.cost is not None,
+        }
+        given = [name for name, is_given in asked.items() if is_given]
+        if len(given) > 1:
+            raise ValueError(f"give one of {' and '.join(given)}, not both")
+        if self.pac is not None and given and given[0] in ("label_weights", "severity", "cost"):
+            raise ValueError(f"pac cannot be had with {given[0]}")
+        if isinstance(self.by, str) and self.by not in ("class", "group"):
+            raise ValueError(f'by must be "class", "group" or the cluster of each class, got {self.by!r}')
+
+    @property
+    def is_plain(self) -> bool:
+        """One threshold for all rows, on logits as they come."""
+        return self.kind(None) == "all" and self.pac is None and self.prior is None and not self.truncate_ranks
+
+    def kind(self, weights: Any) -> str:
+        """What thresholds go by."""
+        if weights is not None:
+            if self.kind(None) != "all" or self.pac is not None:
+                raise ValueError("weights of rows cannot be had with another way to thresholds")
+            return "row_weight"
+        if self.by is not None:
+            return self.by if isinstance(self.by, str) else "cluster"
+        if self.clusters not in (None, False):
+            return "cluster"
+        if self.truncate_ranks:
+            return "class"
+        for name, value in (("label_weight", self.label_weights), ("severity", self.severity), ("cost", self.cost)):
+            if value is not None:
+                return name
+        return "all"
+
+    def prior_of(self, names: np.ndarray | None, n_classes: int) -> np.ndarray | None:
+        """The shares of the classes, in their order."""
+        return None if self.prior is None else per_class(self.prior, "prior", names, n_classes)
+
+
+def calibrate(
+    scheme: Scheme,
+    score: _conformax.Score,
+    rows: Logits,
+    labels: np.ndarray,
+    *,
+    names: np.ndarray | None,
+    alphas: list[str],
+    u: np.ndarray | None,
+    groups: Any,
+    weights: Any,
+    masked: str,
+    n_threads: int | None,
+) -> _conformax.Calibration:
+    """The calibration of these rows, of which some may have to choose clusters or ranks first."""
+    n_classes, kind = rows.shape[1], scheme.kind(weights)
+    if (kind == "group") != (groups is not None):
+        raise ValueError(
+            'by="group" needs the groups of the rows' if kind == "group" else 'groups of rows need by="group"'
+        )
+    group_names, numbers = learned(groups, rows.shape[0])
+    weights = as_weights(weights, rows.shape[0])
+    options: dict[str, Any] = {"by": kind, "groups": len(group_names)}
+    keep, choosing = None, None
+    if kind == "label_weight":
+        options["label_weights"] = per_class(scheme.label_weights, "label_weights", names, n_classes).tolist()
+    elif kind == "severity":
+        options["severity"] = per_class(scheme.severity, "severity", names, n_classes).tolist()
+    elif kind == "cost":
+        options["cost"] = np.asarray(scheme.cost, dtype=np.float64).tolist()
+    elif kind == "cluster" and scheme.by is not None:
+        options["clusters"] = clusters_of(scheme.by, names, n_classes)
+    strictest = min(alphas, key=float)
+    if kind == "cluster" and scheme.by is None:
+        counts = np.bincount(labels, minlength=n_classes).tolist()
+        plan = _conformax.cluster_plan(counts, strictest, rows.shape[0], SEED)
+        if plan is None:
+            raise ValueError(
+                f"too few rows of each class to find clusters at alpha = {strictest}: the rarest class has "
+                f"{min(count for count in counts if count)}; calibrate on more, or give clusters of your own with by"
+            )
+        chosen, count, wanted = plan
+        choosing = np.asarray(chosen, dtype=np.int64)
+        keep = np.setdiff1d(np.arange(rows.shape[0]), choosing)
+        finder = _conformax.Calibrator(score, n_classes, masked=masked, rule=_conformax.Rule("class"))
+        some = Logits.of(rows.array()[choosing])
+        _blocks.extend(finder, some, labels[choosing], None if u is None else u[choosing], n_threads=n_threads)
+        asked = scheme.clusters
+        options["clusters"] = finder.cluster(count if asked is True else int(asked), wanted, SEED)
+    if scheme.truncate_ranks:
+        keep, choosing = _conformax.tuning_split(rows.shape[0], CHOOSING, SEED)
+        options["ranks"] = _conformax.choose_ranks(rows.array()[choosing], labels[choosing], strictest)
+    part = (lambda values: values) if keep is None else (lambda values: None if values is None else values[keep])
+    calibrator = _conformax.Calibrator(score, n_classes, masked=masked, rule=_conformax.Rule(**options))
+    calibrating = rows if keep is None else Logits.of(rows.array()[keep])
+    _blocks.extend(
+        calibrator,
+        calibrating,
+        part(labels),
+        part(u),
+        groups=part(numbers),
+        weights=part(weights),
+        n_threads=n_threads,
+    )
+    prior = scheme.prior_of(names, n_classes)
+    return calibrator.finish(
+        alphas,
+        names=None if names is None else [str(name) for name in names.tolist()],
+        delta=None if scheme.pac is None else level(scheme.pac),
+        groups=group_names,
+        estimated=bool(getattr(scheme.label_weights, "estimated", False)),
+        prior=None if prior is None else prior.tolist(),
+        choosing_rows=None if choosing is None else _conformax.row_fingerprints(rows.array()[choosing]),
+    )
+
+
+def learned(groups: Any, n: int) -> tuple[list[str], np.ndarray | None]:
+    """The names of groups, in order, and the number of each row's."""
+    if groups is None:
+        return [], None
+    names = group_texts(groups, n)
+    known = sorted(set(names))
+    return known, numbers_of(names, known)
+
+
+def numbers_of(names: Sequence[str], known: Sequence[str]) -> np.ndarray:
+    """The numbers of groups by name."""
+    place = {name: number for number, name in enumerate(known)}
+    for row, name in enumerate(names):
+        if name not in place:
+            raise ValueError(f"the group of row {row} is {name!r}, which is none of those that calibrated")
+    return np.asarray([place[name] for name in names], dtype=np.uint32)
+
+
+def group_texts(groups: Any, n: int) -> list[str]:
+    """Groups as text, whole numbers alike in every type."""
+    values = np.asarray(groups)
+    if values.shape != (n,):
+        raise ValueError(f"there are {n} rows of logits but groups of shape {values.shape}")
+    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values.tolist()]
+
+
+def as_weights(weights: Any, n: int) -> np.ndarray | None:
+    """The weight of each row."""
+    if weights is None:
+        return None
+    values = np.ascontiguousarray(weights, dtype=np.float64)
+    if values.shape != (n,):
+        raise ValueError(f"there are {n} rows of logits but weights of shape {values.shape}")
+    return values
+
+
+def per_class(values: Any, what: str, names: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """A number for each class, from a list in their order or a dictionary by name."""
+    if isinstance(values, Mapping):
+        known = list(range(n_classes)) if names is None else names.tolist()
+        for name in values:
+            if name not in known:
+                raise ValueError(f"{what}: {name!r} is none of the {n_classes} classes")
+        for name in known:
+            if name not in values:
+                raise ValueError(f"{what}: the class {name!r} is left out")
+        values = [values[name] for name in known]
+    numbers = np.asarray(values, dtype=np.float64)
+    if numbers.shape != (n_classes,):
+        raise ValueError(f"{what}: wanted {n_classes} numbers, one per class, got shape {numbers.shape}")
+    return numbers
+
+
+def clusters_of(by: Any, names: np.ndarray | None, n_classes: int) -> list[int]:
+    """The cluster of each class; whatever they are called, they are numbered in the order of the classes."""
+    if isinstance(by, Mapping):
+        known = list(range(n_classes)) if names is None else names.tolist()
+        missing = [name for name in known if name not in by]
+        if missing:
+            raise ValueError(f"by: the class {missing[0]!r} is left out")
+        by = [by[name] for name in known]
+    called = list(np.asarray(by).tolist())
+    if len(called) != n_classes:
+        raise ValueError(f"by: wanted the cluster of each of {n_classes} classes, got {len(called)}")
+    order: dict[Any, int] = {}
+    return [order.setdefault(name, len(order)) for name in called]
+
+
+class LabelWeights(np.ndarray):
+    """Weights of labels that know whether they were estimated."""
+
+    estimated = True
+
+
+def label_weights(logits: Any, labels: Any, target_logits: Any, method: str = "em") -> np.ndarray:
+    """How much likelier each label is among unlabelled target rows than among the labelled ones.
+
+    What a label looks like must not have changed, only how often it comes. `method` is "em" (expectation and
+    maximisation on softmax) or "bbse" (by the confusion matrix of the top labels). Give the weights to
+    `SplitConformalClassifier(label_weights=…)`; as they are estimated, what is promised then holds approximately.
+
+    >>> import conformax
+    >>> conformax.label_weights([[9, 0], [0, 9]], [0, 1], [[9, 0], [9, 0], [9, 0], [0, 9]], method="bbse").tolist()
+    [1.5, 0.5]
+    """
+    rows, target = Logits.of(logits), Logits.of(target_logits)
+    source = np.ascontiguousarray(rows.array(), dtype=np.float64)
+    goal = np.ascontiguousarray(target.array(), dtype=np.float64)
+    found = _conformax.label_weights(source, as_labels(labels, rows.shape[1]), goal, method)
+    return np.asarray(found).view(LabelWeights)
+
+
+def pac_rank(n: int, alpha: Any, delta: float) -> int | None:
+    """The smallest rank at which coverage is at least `1 − alpha` with probability `1 − delta` over the calibration rows.
+
+    None where no rank of `n` rows will do.
+
+    >>> import conformax
+    >>> conformax.pac_rank(99, 0.1, 0.05), conformax.conformal_rank(99, 0.1)
+    (95, 90)
+    """
+    return _conformax.pac_rank(n, level(alpha), float(delta))
