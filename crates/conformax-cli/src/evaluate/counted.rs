@@ -4,6 +4,7 @@ use conformax::{Evaluator, ScoreSpec, SeenRows};
 use conformax_io::Source;
 
 use crate::blocks::{for_each_block, in_block, with_logits};
+use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::numbers::{count, rows};
@@ -13,7 +14,9 @@ pub(super) fn read(
     mut evaluator: Evaluator<ScoreSpec>,
     console: &mut Console<'_>,
 ) -> Result<Evaluator<ScoreSpec>, Failure> {
-    for_each_block(source, "evaluating", console, |block, _| {
+    let mut doubt = LooksLikeProbabilities::with_model(&source);
+    for_each_block(source, "evaluating", console, |block, console| {
+        doubt.look_at(block, console)?;
         let labels = block.labels.as_deref().expect("labels were required of the source");
         with_logits!(block, logits => evaluator.extend(logits.labelled(labels)?))
             .map_err(|error| in_block(error, block.first_row))?;

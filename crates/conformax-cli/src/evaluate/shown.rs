@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conformax::{Intervals, Metrics, Strata, Stratum, Tally};
-use conformax_io::{KeptLevel, Model};
+use conformax_io::{KeptLevel, Model, printable};
 use serde::Serialize;
 
 use crate::calibrate::top_label_is_enough;
@@ -76,7 +76,8 @@ impl Evaluation {
             strata,
             covgap,
             coverage_interval: law_holds
-                .then(|| kept.thresholds().law(kept.level).interval_of_rows(CONFIDENCE, n)),
+                .then(|| kept.thresholds().law(kept.level).interval_of_rows(CONFIDENCE, n))
+                .transpose()?,
             intervals: tally.intervals(CONFIDENCE)?,
             top_label_is_enough: top_label_is_enough(model, kept),
         })
@@ -89,7 +90,8 @@ pub(super) fn print(
     data: &str,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    writeln!(console.out(), "{}: {}, calibrated on {}", path.display(), model.score, rows(model.n))?;
+    let path = printable(&path.to_string_lossy()).to_string();
+    writeln!(console.out(), "{path}: {}, calibrated on {}", model.score, rows(model.n))?;
     for result in results {
         writeln!(
             console.out(),
