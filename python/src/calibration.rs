@@ -114,7 +114,8 @@ impl Calibration {
             .level(alpha_of(alpha)?)
             .map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         let law = kept.thresholds().law(kept.level);
-        Ok((self.model.law_holds() && rows > 0).then(|| law.interval_of_rows(probability, rows)))
+        let interval = (self.model.law_holds() && rows > 0).then(|| law.interval_of_rows(probability, rows));
+        interval.transpose().map_err(value_error)
     }
 
     /// Whether the rows that calibrated had no part in tuning, so that coverage follows its law.
@@ -149,6 +150,13 @@ impl Calibration {
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         let model = Model::from_json(text).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok(Self { model })
+    }
+
+    /// Reads the bytes of a calibration file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let model = Model::from_bytes(bytes).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         Ok(Self { model })
     }
 
@@ -262,10 +270,13 @@ impl Calibrator {
         let calibrator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let calibration = calibrator.finish().map_err(value_error)?;
         let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
-        model.input = Input::named(input)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no input {input:?}")))?;
+        model.input = input_named(input)?;
         Ok(Calibration { model })
     }
+}
+
+pub fn input_named(name: &str) -> PyResult<Input> {
+    Input::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no input {name:?}")))
 }
 
 pub fn names_of(names: Option<Vec<String>>) -> PyResult<Option<ClassNames>> {

@@ -133,7 +133,7 @@ impl Evaluator {
             out.set_item("threshold", kept.threshold)?;
             let law = kept.thresholds().law(kept.level);
             let interval = self.model.law_holds().then(|| law.interval_of_rows(0.95, metrics.n));
-            out.set_item("coverage_interval", interval)?;
+            out.set_item("coverage_interval", interval.transpose().map_err(value_error)?)?;
             out.set_item(
                 "verdict",
                 verdict_name(tally.verdict(kept.level, &kept.thresholds(), self.model.law_is(kept))),

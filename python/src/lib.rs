@@ -10,6 +10,7 @@ mod command;
 mod cuda;
 mod error;
 mod evaluate;
+mod floats;
 mod law;
 mod predict;
 mod probabilities;
@@ -37,7 +38,9 @@ mod _conformax {
     #[pymodule_export]
     use crate::evaluate::{Evaluator, evaluate};
     #[pymodule_export]
-    use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
+    use crate::law::{
+        conformal_rank, coverage_interval, outlook, rows_for_precision, rows_needed, split, tuning_split,
+    };
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};
     #[pymodule_export]

@@ -38,6 +38,7 @@ from ._metrics import (
     size_stratified_coverage,
     sscv,
 )
+from ._plan import plan
 from ._rules import ApsScore, EntmaxScore, InvProbScore, MarginScore, RapsScore, SapsScore, TopKScore
 from ._sets import PredictionSets
 from ._study import compare, study
@@ -65,6 +66,7 @@ __all__ = [
     "covgap",
     "entmax",
     "entmax15",
+    "plan",
     "scores",
     "sets",
     "singleton_ratio",

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _blocks, _conformax, _cuda
 from ._exceptions import ConformaxWarning, not_calibrated
-from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
+from ._inputs import Logits, as_draws, as_labels, as_logits, as_seed, as_threads, in_order, look_like_probabilities
 from ._levels import levels
 from ._metrics import Evaluation
 from ._rules import canonical, compiled_score, parameters_of
@@ -50,6 +50,11 @@ class SplitConformalClassifier:
         Whether a label of logit −∞ may enter a set when the threshold is infinite.
     empty : {"allowed", "top_label"}, default "allowed"
         What becomes of an empty set.
+    input : {"logits", "probabilities", "log_probabilities"}, default "logits"
+        What the numbers are, here called logits throughout; probabilities become logarithms, zeros minus infinity. The
+        file says which they were, and other numbers are refused at prediction.
+    labels_are : {"indices", "names"}, optional
+        What integers among the labels are, where classes have integers for names; an error asks for it then.
     **aliases
         Other libraries' names: `lam_reg` for `lambda_`, `kreg` for `k_reg`.
 
@@ -85,7 +90,7 @@ class SplitConformalClassifier:
 
     _parameters = (
         "score", "gamma", "alpha", "confidence_level", "lambda_", "k_reg", "randomized", "random_state", "n_threads",
-        "masked", "empty",
+        "masked", "empty", "input", "labels_are",
     )  # fmt: skip
 
     def __init__(
@@ -102,6 +107,8 @@ class SplitConformalClassifier:
         n_threads: int | None = None,
         masked: str = "allowed",
         empty: str = "allowed",
+        input: str = "logits",
+        labels_are: str | None = None,
         **aliases: Any,
     ) -> None:
         self.score = score
@@ -115,6 +122,8 @@ class SplitConformalClassifier:
         self.n_threads = n_threads
         self.masked = masked
         self.empty = empty
+        self.input = input
+        self.labels_are = labels_are
         for name, value in canonical(aliases, lambda_=lambda_, k_reg=k_reg).items():
             setattr(self, name, value)
 
@@ -123,22 +132,29 @@ class SplitConformalClassifier:
     ) -> SplitConformalClassifier:
         """Scores held-out rows and takes the thresholds. Returns `self`.
 
-        `classes` are names in the order of the columns; labels are then names too. `u` are uniform draws of the
+        `classes` are names in the order of the columns, and labels may then be names too. `u` are uniform draws of the
         caller's own for randomised scores, one per row. The columns of a data frame are known again by their names.
         """
         rule = self._rule()
+        logits = self._given(logits)
         if u is None and _cuda.on_gpu(logits, rule):
             names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
             calibration = _cuda.calibration_of(
-                rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
+                rule,
+                logits,
+                labels,
+                alphas=self._levels(None)[0],
+                names=names,
+                labels_are=self.labels_are,
+                masked=self.masked,
             )
             return self._calibrated(calibration, names)
-        rows = Logits.of(logits)
+        rows = self._doubted(Logits.of(logits))
         names = _class_names(classes, rows.shape[1])
-        indices = as_labels(labels, rows.shape[1], names)
+        indices = as_labels(labels, rows.shape[1], names, self.labels_are)
         calibrator = _conformax.Calibrator(rule, rows.shape[1], masked=self.masked)
         _blocks.extend(calibrator, rows, indices, as_draws(u), n_threads=self.n_threads)
-        calibration = calibrator.finish(self._levels(None)[0], names=_texts(names))
+        calibration = calibrator.finish(self._levels(None)[0], names=_texts(names), input=self.input)
         return self._calibrated(calibration, names, rows.columns)
 
     conformalize = calibrate
@@ -165,9 +181,9 @@ class SplitConformalClassifier:
         (120, 9)
         """
         [level] = self._single_level("tuning")
-        rows = Logits.of(logits)
+        rows = self._doubted(Logits.of(self._given(logits)))
         names = _class_names(classes, rows.shape[1])
-        indices = as_labels(labels, rows.shape[1], names)
+        indices = as_labels(labels, rows.shape[1], names, self.labels_are)
         candidates = grid_over(over, grid, rows.shape[1], self)
         seed = as_seed(self.random_state)
         calibrating, tuning = _conformax.tuning_split(rows.shape[0], tuning_size, seed)
@@ -181,6 +197,7 @@ class SplitConformalClassifier:
             names=_texts(names),
             masked=self.masked,
             n_threads=as_threads(self.n_threads),
+            input=self.input,
         )
         return self._calibrated(calibration, names, rows.columns)
 
@@ -190,6 +207,7 @@ class SplitConformalClassifier:
         `alpha` asks for other levels than the classifier's own.
         """
         wanted, several = self._levels(alpha)
+        logits = self._given_again(logits)
         if u is None and _cuda.on_gpu(logits, self._fitted_rule):
             on_device = _cuda.sets_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -202,6 +220,7 @@ class SplitConformalClassifier:
                 indices,
                 n_classes=self.n_classes_,
                 classes=self._names,
+                labels_are=self.labels_are,
                 alpha=float(level),
                 threshold=threshold,
                 probabilities=partial(_conformax.set_probabilities, self._fitted_rule, threshold, offsets, held),
@@ -217,6 +236,7 @@ class SplitConformalClassifier:
         sets off `predict_set`.
         """
         wanted, several = self._levels(alpha)
+        logits = self._given_again(logits)
         if u is None and _cuda.on_gpu(logits, self._fitted_rule):
             on_device = _cuda.probabilities_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -239,6 +259,7 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
+        logits = self._given_again(logits)
         if u is None and _cuda.on_gpu(logits, self._fitted_rule):
             return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(logits)
@@ -246,7 +267,7 @@ class SplitConformalClassifier:
 
     def predict(self, logits: Any) -> np.ndarray:
         """The top label of every row (its name, where the classes have names), the first of equals."""
-        top = _blocks.top_labels(self._rows(logits), n_threads=self.n_threads)
+        top = _blocks.top_labels(self._rows(self._given_again(logits)), n_threads=self.n_threads)
         return self.classes_[top]
 
     def evaluate(
@@ -259,11 +280,11 @@ class SplitConformalClassifier:
         do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
         """
         # Counting is the host's, wherever the logits are: the sets are the same.
-        rows, labels = self._rows(_on_host(logits)), _on_host(labels)
+        rows, labels = self._rows(self._given_again(_on_host(logits))), _on_host(labels)
         wanted, several = self._levels(alpha)
         for level in wanted:
             self._warn_if_few(level)
-        indices = as_labels(labels, rows.shape[1], self._names)
+        indices = as_labels(labels, rows.shape[1], self._names, self.labels_are)
         evaluator = _conformax.Evaluator(self._calibration, wanted, masked=self.masked, empty=self.empty)
         _blocks.extend(evaluator, rows, indices, as_draws(u), n_threads=self.n_threads)
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
@@ -334,20 +355,25 @@ class SplitConformalClassifier:
         """Reads a calibration file, whoever wrote it.
 
         >>> import tempfile, os
-        >>> cp = SplitConformalClassifier("raps", alpha=0.4, k_reg=1).calibrate([[1, 0], [0, 1]], [0, 0])
+        >>> cp = SplitConformalClassifier("raps", alpha=0.4, k_reg=1).calibrate([[2, 0], [0, 1]], [0, 0])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     cp.save(os.path.join(folder, "model.json"))
         ...     SplitConformalClassifier.load(os.path.join(folder, "model.json"))
         SplitConformalClassifier('raps', alpha=0.4, lambda_=0.01, k_reg=1)
         """
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        with open(path, "rb") as file:
+            contents = file.read()
         try:
-            calibration = _conformax.Calibration.from_json(text)
+            calibration = _conformax.Calibration.from_bytes(contents)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         names = calibration.names
-        loaded = cls(**parameters_of(calibration.score), alpha=_one_or_all(calibration.alphas), masked=calibration.masked)
+        loaded = cls(
+            **parameters_of(calibration.score),
+            alpha=_one_or_all(calibration.alphas),
+            masked=calibration.masked,
+            input=calibration.input,
+        )
         loaded._calibration = calibration
         loaded._names = None if names is None else np.asarray(names)
         loaded._columns = None
@@ -396,7 +422,7 @@ class SplitConformalClassifier:
         return hasattr(self, "_calibration")
 
     def _calibrated(
-        self, calibration: _conformax.Calibration, names: np.ndarray | None, columns: list[Any] | None
+        self, calibration: _conformax.Calibration, names: np.ndarray | None, columns: list[Any] | None = None
     ) -> SplitConformalClassifier:
         self._calibration, self._names, self._columns = calibration, names, columns
         for level in self._levels(None)[0]:
@@ -444,6 +470,28 @@ class SplitConformalClassifier:
         wanted, several = self._levels(None)
         found = [value(self._calibration.level(level)[0]) for level in wanted]
         return found if several else found[0]
+
+    def _given(self, logits: Any) -> Any:
+        """What was given, as it is where it is logits, and made into logits where it is not."""
+        return logits if self.input == "logits" else as_logits(logits, self.input)
+
+    def _given_again(self, logits: Any) -> Any:
+        """The same at prediction, where the numbers must be of the kind that calibrated."""
+        self._check_calibrated()
+        wanted = self._calibration.input
+        if self.input != wanted:
+            raise ValueError(f"this classifier was calibrated on {wanted}, and input says {self.input}")
+        return self._given(logits)
+
+    def _doubted(self, rows: Logits) -> Logits:
+        if self.input == "logits" and look_like_probabilities(rows):
+            warnings.warn(
+                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits: give "
+                'input="probabilities" if that is what they are',
+                ConformaxWarning,
+                stacklevel=3,
+            )
+        return rows
 
     def _rows(self, logits: Any) -> Logits:
         self._check_calibrated()

@@ -131,10 +131,13 @@ impl Model {
 
     /// Reads a calibration file; `-` is standard input.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = read_whole(path)?;
-        Kind::Model.expect(&bytes).in_file(path)?;
-        let text = without_mark(&bytes).and_then(text).in_file(path)?;
-        Self::from_json(text).in_file(path)
+        Self::from_bytes(&read_whole(path)?).in_file(path)
+    }
+
+    /// Reads the bytes of a calibration file; those of another kind of file are called what they are.
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, Problem> {
+        Kind::Model.expect(bytes)?;
+        Self::from_json(without_mark(bytes).and_then(text)?)
     }
 
     /// Writes a calibration file, whole or not at all.
