@@ -32,9 +32,11 @@ pub fn read(extension: &str, bytes: &[u8]) {
     }
 }
 
-/// Reads the file after itself, and after another: the parts of one data set must fit together.
+/// Reads the file after a copy of itself, and after another: the parts of one data set must fit together.
 fn read_shards(folder: &Path, path: &Path, alone: Option<&Contents>) {
-    let twice = Data::Files(vec![path.to_owned(), path.to_owned()]);
+    let copy = folder.join("copy").with_extension(path.extension().unwrap_or_default());
+    std::fs::copy(path, &copy).expect("a file in it");
+    let twice = Data::Files(vec![path.to_owned(), copy]);
     let rows = read_all(&twice, &SourceOptions::default()).map(|contents| contents.rows);
     assert_eq!(rows, alone.map(|contents| 2 * contents.rows), "a file read twice has not twice its rows");
     let other = folder.join("other.csv");

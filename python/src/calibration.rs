@@ -285,7 +285,7 @@ impl Calibration {
     /// Where coverage on so many rows lies at a level with this probability, by the exact law; None where there is none.
     fn coverage_interval(&self, alpha: &str, rows: u64, probability: f64) -> PyResult<Option<(f64, f64)>> {
         let law = self.kept(alpha)?.law().filter(|_| self.model.law_holds() && rows > 0);
-        Ok(law.map(|law| law.interval_of_rows(probability, rows)))
+        law.map(|law| law.interval_of_rows(probability, rows)).transpose().map_err(value_error)
     }
 
     /// Whether the rows that calibrated had no part in tuning, so that coverage follows its law.
@@ -326,6 +326,13 @@ impl Calibration {
     #[staticmethod]
     fn from_json(text: &str) -> PyResult<Self> {
         let model = Model::from_json(text).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok(Self { model })
+    }
+
+    /// Reads the bytes of a calibration file.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        let model = Model::from_bytes(bytes).map_err(|problem| PyValueError::new_err(problem.to_string()))?;
         Ok(Self { model })
     }
 
@@ -578,8 +585,7 @@ impl Calibrator {
         let calibrator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let calibration = calibrator.finish().map_err(value_error)?;
         let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
-        model.input = Input::named(input)
-            .ok_or_else(|| PyValueError::new_err(format!("there is no input {input:?}")))?;
+        model.input = input_named(input)?;
         model.beside = Beside { column: None, groups: groups.unwrap_or_default(), estimated };
         model.prior = prior.map(Prior::new).transpose().map_err(value_error)?;
         model.choosing_rows = choosing_rows.map(|rows| RowSet::new(rows.as_array().to_vec()));
@@ -590,6 +596,10 @@ impl Calibrator {
         }
         Ok(Calibration { model })
     }
+}
+
+pub fn input_named(name: &str) -> PyResult<Input> {
+    Input::named(name).ok_or_else(|| PyValueError::new_err(format!("there is no input {name:?}")))
 }
 
 pub fn names_of(names: Option<Vec<String>>) -> PyResult<Option<ClassNames>> {

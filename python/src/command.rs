@@ -18,6 +18,7 @@ pub fn run_command(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
         let (send, receive) = mpsc::sync_channel(1);
         thread::scope(|scope| {
             scope.spawn(move || {
+                crate::floats::set_default();
                 let code = conformax_cli::run(arguments, &mut std::io::stdout(), &mut std::io::stderr());
                 // The watcher waits as long as there is a sender.
                 let _ = send.send(code.code());

@@ -172,7 +172,8 @@ impl Evaluator {
             let out = as_dict(py, &metrics)?;
             out.set_item("threshold", kept.threshold())?;
             let law = kept.law().filter(|_| self.model.law_holds());
-            out.set_item("coverage_interval", law.map(|law| law.interval_of_rows(0.95, metrics.n)))?;
+            let interval = law.map(|law| law.interval_of_rows(0.95, metrics.n)).transpose();
+            out.set_item("coverage_interval", interval.map_err(value_error)?)?;
             let verdict = kept
                 .level()
                 .map(|level| verdict_name(tally.verdict(level, &kept.thresholds, self.model.law_is(kept))));

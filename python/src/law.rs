@@ -66,11 +66,28 @@ pub fn rows_needed(alpha: &str) -> PyResult<u64> {
 #[pyfunction]
 #[pyo3(signature = (n, alpha, probability, rows=None))]
 pub fn coverage_interval(n: u64, alpha: &str, probability: f64, rows: Option<u64>) -> PyResult<(f64, f64)> {
-    if !(probability > 0.0 && probability < 1.0) {
-        return Err(value_error(conformax::Error::Probability(probability)));
-    }
     let law = CoverageLaw::at_level(n, alpha_of(alpha)?);
-    Ok(rows.map_or_else(|| law.interval(probability), |rows| law.interval_of_rows(probability, rows)))
+    let interval =
+        rows.map_or_else(|| law.interval(probability), |rows| law.interval_of_rows(probability, rows));
+    interval.map_err(value_error)
+}
+
+/// What so many calibration rows give: rank, mean and standard deviation of coverage, its central interval, and the chance
+/// of less than was asked for.
+#[pyfunction]
+#[expect(clippy::type_complexity, reason = "five facts")]
+pub fn outlook(n: u64, alpha: &str, probability: f64) -> PyResult<(Option<u64>, f64, f64, (f64, f64), f64)> {
+    let alpha = alpha_of(alpha)?;
+    let law = CoverageLaw::at_level(n, alpha);
+    let interval = law.interval(probability).map_err(value_error)?;
+    let below = law.cdf(alpha.confidence());
+    Ok((conformax::conformal_rank(n, alpha), law.mean(), law.standard_deviation(), interval, below))
+}
+
+/// Calibration rows with which coverage lies within a precision of what was asked for.
+#[pyfunction]
+pub fn rows_for_precision(alpha: &str, precision: f64, probability: f64) -> PyResult<u64> {
+    conformax::rows_for_precision(alpha_of(alpha)?, precision, probability).map_err(value_error)
 }
 
 /// The rows of each part of a random split, ascending.

@@ -10,6 +10,7 @@ mod command;
 mod cuda;
 mod error;
 mod evaluate;
+mod floats;
 mod law;
 mod predict;
 mod probabilities;
@@ -38,7 +39,8 @@ mod _conformax {
     use crate::evaluate::{Evaluator, evaluate};
     #[pymodule_export]
     use crate::law::{
-        conformal_rank, coverage_interval, label_weights, pac_rank, rows_needed, split, tuning_split,
+        conformal_rank, coverage_interval, label_weights, outlook, pac_rank, rows_for_precision, rows_needed,
+        split, tuning_split,
     };
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};

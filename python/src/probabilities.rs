@@ -6,6 +6,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::error::value_error;
+use crate::floats::by_default;
 use crate::score::Score;
 
 /// The probabilities of the labels of packed sets, from the logits of these labels alone: they are best first, so that
@@ -34,28 +35,30 @@ pub fn within_sets<'py>(
     let logits = logits.as_array().to_vec();
     let offsets: Vec<usize> = offsets.as_array().iter().map(|place| *place as usize).collect();
     let found = py.detach(|| {
-        let mut out = Vec::with_capacity(logits.len());
-        for (row, ends) in offsets.windows(2).enumerate() {
-            let Some(set) = logits.get(ends[0]..ends[1]) else {
-                return Err(PyValueError::new_err("offsets must rise from 0 to the number of labels"));
-            };
-            if set.is_empty() {
-                continue;
+        by_default(|| {
+            let mut out = Vec::with_capacity(logits.len());
+            for (row, ends) in offsets.windows(2).enumerate() {
+                let Some(set) = logits.get(ends[0]..ends[1]) else {
+                    return Err(PyValueError::new_err("offsets must rise from 0 to the number of labels"));
+                };
+                if set.is_empty() {
+                    continue;
+                }
+                let p = Logits::new(set, set.len()).and_then(|logits| {
+                    let logits = match groups.as_ref().and_then(|groups| groups.get(row..=row)) {
+                        Some(group) => logits.with_groups(group)?,
+                        None => logits,
+                    };
+                    let logits = match weights.as_ref().and_then(|weights| weights.get(row..=row)) {
+                        Some(weight) => logits.with_weights(weight)?,
+                        None => logits,
+                    };
+                    predictor.probabilities_within(logits)
+                });
+                out.extend(p.map_err(|error| value_error(error.offset_rows(row as u64)))?);
             }
-            let p = Logits::new(set, set.len()).and_then(|logits| {
-                let logits = match groups.as_ref().and_then(|groups| groups.get(row..=row)) {
-                    Some(group) => logits.with_groups(group)?,
-                    None => logits,
-                };
-                let logits = match weights.as_ref().and_then(|weights| weights.get(row..=row)) {
-                    Some(weight) => logits.with_weights(weight)?,
-                    None => logits,
-                };
-                predictor.probabilities_within(logits)
-            });
-            out.extend(p.map_err(|error| value_error(error.offset_rows(row as u64)))?);
-        }
-        Ok(out)
+            Ok(out)
+        })
     })?;
     Ok(PyArray1::from_vec(py, found))
 }
@@ -63,5 +66,6 @@ pub fn within_sets<'py>(
 /// Natural logarithms with the same bits on every system.
 #[pyfunction]
 pub fn logarithms<'py>(py: Python<'py>, numbers: PyReadonlyArray1<'py, f64>) -> Bound<'py, PyArray1<f64>> {
-    PyArray1::from_vec(py, numbers.as_array().iter().map(|number| log_probability(*number)).collect())
+    let logarithms = || numbers.as_array().iter().map(|number| log_probability(*number)).collect();
+    PyArray1::from_vec(py, by_default(logarithms))
 }

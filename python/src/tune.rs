@@ -6,7 +6,7 @@ use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, Number, View, with_view};
-use crate::calibration::{Calibration, names_of};
+use crate::calibration::{Calibration, input_named, names_of};
 use crate::error::Fault;
 use crate::law::alpha_of;
 use crate::predict::masked_named;
@@ -16,7 +16,8 @@ use crate::work::{BLOCK, Stop, run};
 /// Chooses the score with the smallest sets on the tuning rows and calibrates it on the others.
 #[pyfunction]
 #[pyo3(signature = (
-    grid, logits, labels, calibrating, tuning, alpha, *, names=None, masked="allowed", n_threads=None
+    grid, logits, labels, calibrating, tuning, alpha, *, names=None, masked="allowed", n_threads=None,
+    input="logits"
 ))]
 #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
 pub fn tune<'py>(
@@ -30,7 +31,9 @@ pub fn tune<'py>(
     names: Option<Vec<String>>,
     masked: &str,
     n_threads: Option<usize>,
+    input: &str,
 ) -> PyResult<Calibration> {
+    let input = input_named(input)?;
     let (alpha, masked, names) = (alpha_of(alpha)?, masked_named(masked)?, names_of(names)?);
     let view = AnyView::of(logits)?;
     let labels = one_per_row(&view, labels, "labels")?;
@@ -51,7 +54,7 @@ pub fn tune<'py>(
         let calibrator = Calibrator::new(*record.choice.score(), classes)?.with_masked(masked);
         let mut calibrator = calibrator.remembering(Remember::Rows);
         picked.each(&calibrating, |logits, labels| calibrator.extend(logits.labelled(labels)?))?;
-        Ok(Model { tuning: Some(record), ..Model::new(&calibrator.finish()?, &[alpha], names) })
+        Ok(Model { tuning: Some(record), input, ..Model::new(&calibrator.finish()?, &[alpha], names) })
     }))?;
     Ok(Calibration { model })
 }

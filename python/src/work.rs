@@ -14,6 +14,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::array::{Number, View};
 use crate::error::{Fault, value_error};
+use crate::floats;
 
 /// Logits in a block: a fraction of a millisecond's work, and little to hold where a block must be copied.
 const SHARE: usize = 1 << 18;
@@ -115,6 +116,8 @@ fn pool(threads: usize) -> PyResult<Arc<ThreadPool>> {
     let pool = ThreadPoolBuilder::new()
         .num_threads(threads)
         .thread_name(|index| format!("conformax-{index}"))
+        // Threads begin with the settings of the one that starts them.
+        .start_handler(|_| floats::set_default())
         .build()
         .map_err(|error| PyRuntimeError::new_err(format!("starting {threads} threads: {error}")))?;
     let pool = Arc::new(pool);

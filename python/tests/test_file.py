@@ -68,9 +68,72 @@ def test_names_and_tuning_are_kept(rows, tmp_path):
 
 def test_pickles_keep_names_of_any_type(rows):
     logits, labels = rows
-    cp = SplitConformalClassifier().calibrate(logits, labels + 100, classes=np.arange(100, 110))
+    cp = SplitConformalClassifier(labels_are="names").calibrate(logits, labels + 100, classes=np.arange(100, 110))
     assert pickle.loads(pickle.dumps(cp)).predict(logits).dtype == cp.predict(logits).dtype
     assert pickle.loads(pickle.dumps(SplitConformalClassifier(alpha=0.3))).alpha == 0.3
+
+
+def probabilities_of(logits):
+    p = np.exp(logits.astype(np.float64) - logits.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def test_probabilities_give_what_the_command_makes_of_them(rows, tmp_path):
+    logits, labels = rows
+    p = probabilities_of(logits)
+    p[:, 3] = np.where(labels == 3, p[:, 3], 0)
+    np.savez(tmp_path / "cal.npz", logits=p[:300], labels=labels[:300])
+    np.save(tmp_path / "test.npy", p[300:])
+    ran = command("calibrate", "cal.npz", "--input", "probabilities", "-o", "shell.json", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    cp = SplitConformalClassifier(input="probabilities").calibrate(p[:300], labels[:300])
+    cp.save(tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_text() == (tmp_path / "shell.json").read_text()
+    loaded = SplitConformalClassifier.load(tmp_path / "shell.json")
+    assert loaded.input == "probabilities"
+    assert loaded.predict_set(p[300:]) == cp.predict_set(p[300:])
+    ran = command("predict", "model.json", "test.npy", "-o", "sets.jsonl", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert sets_of(tmp_path / "sets.jsonl") == loaded.predict_set(p[300:]).labels()
+    assert loaded.evaluate(p[300:], labels[300:]).coverage == cp.predict_set(p[300:]).covers(labels[300:]).mean()
+    with np.errstate(divide="ignore"):
+        logs = SplitConformalClassifier(input="log_probabilities").calibrate(np.log(p[:300]), labels[:300])
+    assert logs.threshold_ == pytest.approx(cp.threshold_)
+
+
+def test_numbers_of_another_kind_are_refused(rows, tmp_path):
+    logits, labels = rows
+    p = probabilities_of(logits)
+    cp = SplitConformalClassifier(input="probabilities").tune(p[:300], labels[:300])
+    with pytest.raises(ValueError, match="the probability at row 0, class .* must lie between 0 and 1"):
+        cp.predict_set(logits[300:])
+    cp.save(tmp_path / "model.json")
+    assert json.loads((tmp_path / "model.json").read_text())["input"] == "probabilities"
+    with pytest.raises(ValueError, match="calibrated on probabilities, and input says logits"):
+        SplitConformalClassifier.load(tmp_path / "model.json").set_params(input="logits").predict(logits)
+    with pytest.raises(ValueError, match="the log-probability at row"):
+        SplitConformalClassifier(input="log_probabilities").calibrate(logits, labels)
+    with pytest.raises(ValueError, match="input must be one of 'logits', 'probabilities', 'log_probabilities'"):
+        SplitConformalClassifier(input="odds").calibrate(logits, labels)
+    with pytest.warns(conformax.ConformaxWarning, match='give input="probabilities"'):
+        SplitConformalClassifier().calibrate(p, labels)
+
+
+def test_a_mark_before_the_file_is_no_part_of_it(rows, tmp_path):
+    cp = SplitConformalClassifier().calibrate(*rows)
+    cp.save(tmp_path / "model.json")
+    marked = tmp_path / "marked.json"
+    marked.write_bytes(b"\xef\xbb\xbf" + (tmp_path / "model.json").read_bytes())
+    assert SplitConformalClassifier.load(marked).threshold_ == cp.threshold_
+
+
+def test_another_kind_of_file_is_called_what_it_is(rows, tmp_path):
+    logits, labels = rows
+    np.savez(tmp_path / "cal.npz", logits=logits, labels=labels)
+    assert command("calibrate", "cal.npz", "--partial", "-o", "part", cwd=tmp_path).returncode == 0
+    for name, kind in [("cal.npz", r"data \(npz\)"), ("part", "a part that `merge` puts together")]:
+        with pytest.raises(ValueError, match=f"{name}: is {kind}, not a calibration file"):
+            SplitConformalClassifier.load(tmp_path / name)
 
 
 def test_levels_set_after_calibration_are_saved(rows, tmp_path):
@@ -122,10 +185,13 @@ def test_no_interval_belongs_to_the_papers_tuning(rows, tmp_path):
 
 
 def edited(path: Path, change) -> None:
-    """Changes a file that, as of the first version, has no checksum."""
+    """Changes a file of the first version, which has no checksum."""
     file = json.loads(path.read_text())
     file["version"] = 1
-    del file["checksum"]
+    del file["checksum"], file["input"]
+    file["calibrating_rows"] = file["calibrating_rows"]["once"]
+    if "tuning" in file:
+        file["tuning"]["rows"] = file["tuning"]["rows"]["once"]
     change(file)
     path.write_text(json.dumps(file))
 

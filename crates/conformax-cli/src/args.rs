@@ -10,7 +10,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use data::DataArgs;
-pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence};
+pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, level};
 pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
@@ -52,13 +52,16 @@ Examples:
 
 Exit codes: 0 done, 1 the answer is no (evaluate --expect-coverage), 2 could not run.";
 
+/// More threads than any machine has processors; starting a hundred thousand takes the machine down.
+const MOST_THREADS: i64 = 1024;
+
 /// Flags of every subcommand.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct CommonArgs {
-    /// Threads to work on; 0 for one per processor. Results do not depend on it.
+    /// Threads to work on, up to 1,024; 0 for one per processor. Results do not depend on it.
     #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    #[arg(help_heading = "Common options")]
-    pub(crate) threads: usize,
+    #[arg(value_parser = clap::value_parser!(u16).range(..=MOST_THREADS), help_heading = "Common options")]
+    pub(crate) threads: u16,
     /// No progress bar and no notes on standard error; warnings and errors stay.
     #[arg(long, short, global = true, help_heading = "Common options")]
     pub(crate) quiet: bool,

@@ -53,7 +53,7 @@ pub(crate) struct CalibrateArgs {
     #[arg(long)]
     thresholds_only: bool,
     /// Write what these rows gave, to be put together with others by `merge`.
-    #[arg(long, conflicts_with = "thresholds_only")]
+    #[arg(long, conflicts_with_all = ["thresholds_only", "json"])]
     partial: bool,
     #[command(flatten)]
     output: OutputArgs,
@@ -247,7 +247,7 @@ pub(crate) fn finish(
     if is_standard_output(&path) {
         return Ok(());
     }
-    print(model, as_json, console)?;
+    print(model, as_json, console).map_err(|failure| failure.after_writing(&[&path]))?;
     console.note(format_args!("wrote {}", path.display()))
 }
 
@@ -376,14 +376,24 @@ fn search_thresholds(
 /// Says so once where numbers that are said to be logits look like probabilities.
 pub(crate) struct LooksLikeProbabilities {
     wanted: bool,
+    what_to_do: &'static str,
 }
 
 impl LooksLikeProbabilities {
     /// How far from one a sum of rounded probabilities may be.
     const ROUNDING: f64 = 1e-2;
 
+    /// Of rows that calibrate.
     pub(crate) fn new(source: &Source) -> Self {
-        Self { wanted: source.input() == conformax_io::Input::Logits && source.classes() > 1 }
+        let what_to_do = "give --input probabilities if that is what they are";
+        Self { wanted: source.input() == conformax_io::Input::Logits && source.classes() > 1, what_to_do }
+    }
+
+    /// Of rows that are held against a model.
+    pub(crate) fn with_model(source: &Source) -> Self {
+        let what_to_do = "if that is what they are, give the logits, as the model was calibrated on, or calibrate \
+                          again with --input probabilities";
+        Self { what_to_do, ..Self::new(source) }
     }
 
     pub(crate) fn look_at(&mut self, block: &Block, console: &mut Console<'_>) -> Result<(), Failure> {
@@ -398,10 +408,10 @@ impl LooksLikeProbabilities {
             range.map(value).all(|value| (0.0..=1.0).contains(&value)) && (sum - 1.0).abs() < Self::ROUNDING
         };
         match block.rows() > 0 && (0..block.rows().min(ROWS)).all(is_one) {
-            true => console.warn(
-                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits; give \
-                 --input probabilities if that is what they are",
-            ),
+            true => console.warn(format_args!(
+                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits; {}",
+                self.what_to_do
+            )),
             false => Ok(()),
         }
     }
@@ -539,7 +549,8 @@ impl ShownLevel {
             odds_ratio: threshold.filter(|_| score.name() == "log_margin").map(odds_ratio),
             rank: kept.level().and_then(|level| level.rank()),
             n: model.n,
-            coverage_interval: law.map(|law| law.interval(CONFIDENCE)),
+            coverage_interval: law
+                .map(|law| law.interval(CONFIDENCE).expect("a confidence is a probability")),
             groups: Self::groups(model, kept),
         }
     }
@@ -561,7 +572,10 @@ impl ShownLevel {
         };
         let shown = |(place, (group, threshold)): (usize, (String, f64))| {
             let level = levels.get(place).copied();
-            let law = level.map(|level| Thresholds::One(threshold).law(level).interval(CONFIDENCE));
+            let law = level.map(|level| {
+                let interval = Thresholds::One(threshold).law(level).interval(CONFIDENCE);
+                interval.expect("a confidence is a probability")
+            });
             ShownGroup { group, threshold, n: level.map(|level| level.n()), coverage_interval: law }
         };
         model.group_names().into_iter().zip(thresholds).enumerate().map(shown).collect()

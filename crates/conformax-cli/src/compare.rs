@@ -8,7 +8,7 @@ use conformax_study::{
     Benchmark, CLEAR, Comparison, ComparisonRow, FEWEST_SPLITS, Spread, Verdict, compare, comparison_study,
 };
 
-use crate::args::{DataArgs, confidence};
+use crate::args::{DataArgs, confidence, level};
 use crate::blocks::for_each_block;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ pub(crate) struct CompareArgs {
     #[command(flatten)]
     data: DataArgs,
     /// How often a set may miss the true label [default: 0.1].
-    #[arg(long, value_name = "A", conflicts_with = "confidence")]
+    #[arg(long, value_name = "A", conflicts_with = "confidence", value_parser = level)]
     alpha: Option<Alpha>,
     /// How often a set must hold the true label; another way to write --alpha.
     #[arg(long, value_name = "C", value_parser = confidence)]

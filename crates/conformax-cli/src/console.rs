@@ -141,8 +141,12 @@ impl<'a> Console<'a> {
         let wanted = !usage.use_stderr();
         let colour = if wanted { std::io::stdout().is_terminal() && !no_color() } else { self.colour };
         let text = usage.render();
+        let escaped = plain(&text);
         let stream = if wanted { &mut *self.out } else { &mut *self.err };
-        let _ = if colour { write!(stream, "{}", text.ansi()) } else { write!(stream, "{text}") };
+        let _ = match colour && escaped == text.to_string() {
+            true => write!(stream, "{}", text.ansi()),
+            false => write!(stream, "{escaped}"),
+        };
         if wanted { ExitCode::Done } else { ExitCode::CouldNotRun }
     }
 

@@ -34,7 +34,7 @@ Examples:
   conformax evaluate model.json latest.npz --expect-coverage && deploy model.json
   conformax evaluate model.json shard7.parquet --partial -o part7   # then: conformax merge part*")]
 pub(crate) struct EvaluateArgs {
-    /// Calibration file that `calibrate` or `tune` wrote.
+    /// Calibration file that `calibrate` or `tune` wrote; `-` is standard input.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     #[command(flatten)]
@@ -66,10 +66,10 @@ pub(crate) struct EvaluateArgs {
 pub(crate) struct JudgingArgs {
     /// Exit with 1 where coverage is too low to be chance.
     #[arg(long)]
-    expect_coverage: bool,
+    pub(crate) expect_coverage: bool,
     /// Evaluate even on rows that calibrated or tuned the model.
     #[arg(long)]
-    allow_seen: bool,
+    pub(crate) allow_seen: bool,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

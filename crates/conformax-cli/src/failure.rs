@@ -28,11 +28,44 @@ impl Failure {
         Self::error(format!("{}: {what}", shown_path(path)))
     }
 
+    /// The same failure, where these files had been written before it: whoever cannot read the table has them.
+    pub(crate) fn after_writing(self, paths: &[impl AsRef<Path>]) -> Self {
+        let Self::Error(error) = self else { return self };
+        match error.downcast::<NotPrinted>() {
+            Ok(fault) => {
+                let written = paths.iter().map(|path| path.as_ref().to_owned()).collect();
+                Self::error(NotPrinted { written, ..*fault })
+            }
+            Err(error) => Self::Error(error),
+        }
+    }
+
     /// A fault in a row of a file.
     pub(crate) fn of_row(path: &Path, error: conformax::Error) -> Self {
         Self::error(RowFault { path: path.to_owned(), error })
     }
 }
+
+/// Standard output that takes no more, and what was written before that nevertheless.
+#[derive(Debug)]
+struct NotPrinted {
+    error: std::io::Error,
+    written: Vec<PathBuf>,
+}
+
+impl std::fmt::Display for NotPrinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "writing to standard output: {}", self.error)?;
+        let names: Vec<String> = self.written.iter().map(|path| shown_path(path).to_string()).collect();
+        match self.written.len() {
+            0 => Ok(()),
+            1 => write!(f, "; {} was written", names[0]),
+            _ => write!(f, "; {} were written", names.join(", ")),
+        }
+    }
+}
+
+impl Error for NotPrinted {}
 
 /// A fault in a row of a file; the message says which row.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +86,7 @@ impl From<std::io::Error> for Failure {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::BrokenPipe => Self::OutputClosed,
-            _ => Self::error(format!("writing to standard output: {error}")),
+            _ => Self::error(NotPrinted { error, written: Vec::new() }),
         }
     }
 }
@@ -123,8 +156,12 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Problem::IndexOrName(_) => Some("say so with --labels-are indices or --labels-are names"),
         Problem::LogitsAlone | Problem::TextInSafetensors(_) => Some("name the output .npz or .parquet"),
         Problem::NoRows => Some("every data file needs at least one row"),
-        Problem::Probability(_) => Some("leave out `--input probabilities` if these are logits"),
-        Problem::LogProbability(_) => Some("leave out `--input log-probabilities` if these are logits"),
+        Problem::Probability(_) => Some(
+            "probabilities are what --input says, or what calibrated the model; logits need a model of logits",
+        ),
+        Problem::LogProbability(_) => {
+            Some("logarithms of probabilities are what --input says, or what calibrated the model")
+        }
         Problem::LabelOutside { .. } => {
             Some("labels count from 0 in the order of the logits; name the right ones with --label-column")
         }
@@ -168,7 +205,9 @@ fn hint_of_core(error: &conformax::Error) -> Option<&'static str> {
             Some("find out what made the model produce it; `conformax inspect` counts such values")
         }
         Error::MaskedLabel { .. } => Some("correct the mask or the label, or leave out `--masked never`"),
-        Error::Fractions(_) => Some("write fractions as decimals that sum to 1, as in --fractions 0.4,0.6"),
+        Error::Fraction(_) | Error::Fractions(_) => {
+            Some("write fractions as decimals that sum to 1, as in --fractions 0.4,0.6")
+        }
         _ => None,
     }
 }

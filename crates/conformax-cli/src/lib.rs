@@ -72,7 +72,7 @@ where
     let outcome = match Cli::try_parse_from(args) {
         Ok(cli) => {
             console.set_quiet(cli.common.quiet);
-            on_threads(cli.common.threads, || dispatch(cli.command, &mut console))
+            on_threads(cli.common.threads.into(), || dispatch(cli.command, &mut console))
         }
         Err(usage) => Err(Failure::Usage(usage)),
     };

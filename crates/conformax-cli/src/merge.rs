@@ -10,7 +10,7 @@ use crate::calibrate;
 use crate::console::Console;
 use crate::evaluate::{self, JudgingArgs};
 use crate::failure::Failure;
-use crate::numbers::count;
+use crate::numbers::parts;
 
 /// Put together what `calibrate --partial` or `evaluate --partial` wrote, in any order.
 ///
@@ -21,7 +21,7 @@ Examples:
   conformax merge part* -o model.json
   conformax merge part* --expect-coverage")]
 pub(crate) struct MergeArgs {
-    /// Files that `calibrate --partial` or `evaluate --partial` wrote.
+    /// Files that `calibrate --partial` or `evaluate --partial` wrote; `-` is standard input.
     #[arg(value_name = "PART", required = true)]
     parts: Vec<PathBuf>,
     /// Calibration file to write, where the parts are of a calibration.
@@ -40,16 +40,14 @@ pub(crate) struct MergeArgs {
 pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let output =
         args.output.as_deref().map(|path| Output::create(path, overwrite(args.force))).transpose()?;
-    let mut whole: Option<Part> = None;
-    for path in &args.parts {
-        let part = Part::read(path)?;
-        match &mut whole {
-            None => whole = Some(part),
-            Some(whole) => whole.merge(part).map_err(|problem| Error::new(path, problem))?,
-        }
-    }
-    let Part { of, names, input, alphas, settings } = whole.expect("at least one part is required");
+    let Part { of, names, input, alphas, settings } = whole(&args.parts)?;
     match (of, output) {
+        (PartOf::Calibration(_), _) if args.judging.expect_coverage || args.judging.allow_seen => {
+            Err(Failure::error(
+                "these are parts of a calibration, which has no coverage to judge: leave out --expect-coverage and \
+                 --allow-seen, and give them to `evaluate`",
+            ))
+        }
         (PartOf::Calibration(calibrator), Some(output)) => {
             let mut model = calibrate::model_of(calibrator, &alphas, names, settings)?;
             model.input = input;
@@ -70,9 +68,29 @@ pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Fai
             let model = Model::from_json(&model).map_err(problem)?;
             let levels = alphas.iter().map(|alpha| model.level(*alpha)).collect::<Result<Vec<_>, _>>();
             let levels = levels.map_err(problem)?;
-            let data = format!("{} parts", count(args.parts.len() as u64));
+            let data = parts(args.parts.len() as u64);
             let groups = (settings.beside.column, settings.beside.groups);
             evaluate::judge((first, &model), &levels, (evaluator, groups), &data, &args.judging, console)
         }
     }
+}
+
+/// All parts put together, each of them once.
+fn whole(paths: &[PathBuf]) -> Result<Part, Failure> {
+    let mut whole: Option<Part> = None;
+    let mut before: Vec<(u64, &PathBuf)> = Vec::new();
+    for path in paths {
+        let part = Part::read(path)?;
+        // Whatever it is called, a part that is there already would count its rows twice.
+        let sum = part.fingerprint().map_err(|problem| Error::new(path, problem))?;
+        if let Some((_, other)) = before.iter().find(|(other, _)| *other == sum) {
+            return Err(Error::new(path, Problem::PartTwice(other.display().to_string())).into());
+        }
+        before.push((sum, path));
+        match &mut whole {
+            None => whole = Some(part),
+            Some(whole) => whole.merge(part).map_err(|problem| Error::new(path, problem))?,
+        }
+    }
+    Ok(whole.expect("at least one part is required"))
 }

@@ -52,6 +52,12 @@ impl Loaded {
         labels: LabelUse,
         adjust: impl FnOnce(&mut SourceOptions),
     ) -> Result<Source, Failure> {
+        let is_stdin = |path: &PathBuf| path.as_os_str() == "-";
+        if is_stdin(&self.path) && data.data.iter().chain(&data.logits).any(is_stdin) {
+            return Err(Failure::error(
+                "standard input is the calibration file, so it cannot be the data too; name a file for one of them",
+            ));
+        }
         let mut options = data.options(labels, self.names(data)?);
         options.input = self.input(data)?;
         options.prior.clone_from(&self.model.prior);

@@ -46,6 +46,11 @@ pub(crate) fn rows(value: u64) -> String {
     format!("{} row{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// `1 part`, `2 parts`.
+pub(crate) fn parts(value: u64) -> String {
+    format!("{} part{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

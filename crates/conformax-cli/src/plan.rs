@@ -4,7 +4,7 @@ use clap::Args;
 use conformax::{Alpha, CoverageLaw, conformal_rank, rows_for_precision};
 use serde::Serialize;
 
-use crate::args::confidence;
+use crate::args::{confidence, level};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -23,7 +23,7 @@ Examples:
   conformax plan --alpha 0.05 --precision 0.01")]
 pub(crate) struct PlanArgs {
     /// How often a set may miss the true label [default: 0.1].
-    #[arg(long, value_name = "A", conflicts_with = "confidence")]
+    #[arg(long, value_name = "A", conflicts_with = "confidence", value_parser = level)]
     alpha: Option<Alpha>,
     /// How often a set must hold the true label; another way to write --alpha.
     #[arg(long, value_name = "C", value_parser = confidence)]
@@ -74,9 +74,6 @@ const USUAL_ROWS: [u64; 7] = [100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 const USUAL_PRECISIONS: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
 
 pub(crate) fn run(args: &PlanArgs, console: &mut Console<'_>) -> Result<(), Failure> {
-    if !(args.probability > 0.0 && args.probability < 1.0) {
-        return Err(conformax::Error::Probability(args.probability).into());
-    }
     let plan = plan(args)?;
     if args.json {
         return json::print(&plan, console);
@@ -115,21 +112,24 @@ fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
         alpha,
         probability: args.probability,
         rows_needed: alpha.rows_needed(),
-        outlooks: rows.iter().map(|n| outlook(alpha, *n, args.probability)).collect(),
+        outlooks: rows
+            .iter()
+            .map(|n| outlook(alpha, *n, args.probability))
+            .collect::<Result<_, Failure>>()?,
         needs: needs.collect::<Result<_, Failure>>()?,
     })
 }
 
-fn outlook(alpha: Alpha, n: u64, probability: f64) -> Outlook {
+fn outlook(alpha: Alpha, n: u64, probability: f64) -> Result<Outlook, Failure> {
     let law = CoverageLaw::at_level(n, alpha);
-    Outlook {
+    Ok(Outlook {
         n,
         rank: conformal_rank(n, alpha),
         mean: law.mean(),
         standard_deviation: law.standard_deviation(),
-        coverage_interval: law.interval(probability),
+        coverage_interval: law.interval(probability)?,
         probability_below: law.cdf(alpha.confidence()),
-    }
+    })
 }
 
 fn outlook_table(plan: &Plan, percent: f64) -> String {

@@ -12,7 +12,7 @@ use conformax_io::{Format, LabelUse, SetColumns, SetsWriter, Source, SourceOptio
 use self::sets::Columns;
 use crate::args::{DataArgs, OptionalLevelArgs, overwrite};
 use crate::blocks::for_each_block;
-use crate::calibrate::{is_standard_output, warn_of_few_rows};
+use crate::calibrate::{LooksLikeProbabilities, is_standard_output, warn_of_few_rows};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -30,7 +30,7 @@ Examples:
   conformax predict model.json shards/ --alpha 0.1 --alpha 0.05 -o sets.arrow
   tail -n +1 -f scores.jsonl | conformax predict model.json - | jq .labels")]
 pub(crate) struct PredictArgs {
-    /// Calibration file that `calibrate` or `tune` wrote.
+    /// Calibration file that `calibrate` or `tune` wrote; `-` is standard input.
     #[arg(value_name = "MODEL")]
     model: PathBuf,
     #[command(flatten)]
@@ -40,9 +40,9 @@ pub(crate) struct PredictArgs {
     /// File to write: .parquet, .arrow, .jsonl or .csv [default: JSON Lines to standard output].
     #[arg(long, short, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Format on standard output.
-    #[arg(long, value_name = "FORMAT", default_value = "jsonl", conflicts_with = "output")]
-    format: PipeFormat,
+    /// Format on standard output [default: jsonl].
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<PipeFormat>,
     /// Replace the output where it exists.
     #[arg(long)]
     force: bool,
@@ -86,6 +86,12 @@ impl PredictArgs {
 }
 
 pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    if let (Some(path), Some(_)) = (args.file(), args.format) {
+        return Err(Failure::of_file(
+            path,
+            "the name of a file says its format; --format is for standard output",
+        ));
+    }
     let model = Loaded::read(&args.model)?;
     let levels = model.levels(&args.levels.alphas())?;
     let source = model.open(&args.data, LabelUse::Ignored, |options| adjust(args, options))?;
@@ -93,7 +99,9 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     let (mut writer, pipe) = open_output(args, &source, levels.len())?;
     warn_of_few_rows(&model.model, &levels, console)?;
     let mut written = 0;
+    let mut doubt = LooksLikeProbabilities::with_model(&source);
     for_each_block(source, "predicting", console, |block, console| {
+        doubt.look_at(block, console)?;
         columns.predict(block)?.write(&columns, block, &mut writer)?;
         written += block.rows() as u64;
         if let Some(pipe) = &pipe {
@@ -133,7 +141,11 @@ fn open_output(
         Some(path) => Ok((SetsWriter::create(path, overwrite(args.force), &columns)?, None)),
         None => {
             let (sender, receiver) = channel();
-            let writer = SetsWriter::to_pipe(Box::new(PipeEnd(sender)), args.format.into(), &columns)?;
+            let writer = SetsWriter::to_pipe(
+                Box::new(PipeEnd(sender)),
+                args.format.unwrap_or(PipeFormat::Jsonl).into(),
+                &columns,
+            )?;
             Ok((writer, Some(Pipe(receiver))))
         }
     }

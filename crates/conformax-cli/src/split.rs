@@ -14,7 +14,7 @@ use crate::blocks::{count_rows, for_each_block};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
-use crate::numbers::count;
+use crate::numbers::{count, rows};
 use crate::table::{Align, table, text};
 
 /// Divide rows at random into files, one per fraction.
@@ -65,6 +65,7 @@ pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Fai
     let options = SourceOptions { keep_others: true, ..args.data.options(labels, args.data.read_names()?) };
     let source = Source::open(&args.data.data(), &options)?;
     let (source, parts) = divide(args, source, console)?;
+    check_parts(args, &parts)?;
     let mut writers = open_writers(args, &source, &parts)?;
     for_each_block(source, "splitting", console, |block, _| {
         for (writer, part) in writers.iter_mut().zip(&parts) {
@@ -75,6 +76,10 @@ pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Fai
     writers.into_iter().try_for_each(DataWriter::finish)?;
     let parts: Vec<Part<'_>> =
         args.output.iter().zip(&parts).map(|(output, part)| Part { output, rows: part.len() }).collect();
+    print(&parts, args, console).map_err(|failure| failure.after_writing(&args.output))
+}
+
+fn print(parts: &[Part<'_>], args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     if args.json {
         return json::print(&parts, console);
     }
@@ -144,6 +149,18 @@ fn divide(
     })?;
     source.rewind()?;
     Ok((source, split_stratified(&labels, &args.fractions, args.seed)?))
+}
+
+/// A file without rows is one that nothing else here reads.
+fn check_parts(args: &SplitArgs, parts: &[Vec<usize>]) -> Result<(), Failure> {
+    let Some(empty) = parts.iter().position(Vec::is_empty) else { return Ok(()) };
+    let n = parts.iter().map(Vec::len).sum::<usize>();
+    let what = format!(
+        "would hold no rows: the fraction {} of {} leaves none; give more rows or a larger fraction",
+        args.fractions[empty],
+        rows(n as u64)
+    );
+    Err(Failure::of_file(&args.output[empty], what))
 }
 
 fn open_writers(args: &SplitArgs, source: &Source, parts: &[Vec<usize>]) -> Result<Vec<DataWriter>, Failure> {

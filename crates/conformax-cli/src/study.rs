@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use conformax_io::printable;
 use conformax_report::{Options, render};
 use conformax_study::{Progress, Results, RunOptions, Stage, Study, Verdict, results_csv};
 use indicatif::ProgressBar;
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
         folder.write(&file.path, &file.bytes)?;
     }
     folder.finish(&serde_json::to_vec_pretty(&results)?)?;
-    writeln!(console.out(), "{}", args.output.join("report/index.html").display())?;
+    let page = args.output.join("report/index.html");
+    writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
     console.note(summary(&results))
 }
 
@@ -76,17 +78,18 @@ pub(crate) struct StageBar(pub(crate) ProgressBar);
 impl Progress for StageBar {
     fn begin(&self, benchmark: &str, stages: usize) {
         self.0.inc_length(stages as u64);
-        self.0.set_message(benchmark.to_owned());
+        self.0.set_message(printable(benchmark).to_string());
     }
 
     fn end(&self, benchmark: &str, stage: &Stage, _took: Duration) {
         self.0.inc(1);
-        self.0.set_message(match stage {
+        let message = match stage {
             Stage::Sorted => format!("{benchmark}: labels ranked"),
             Stage::Tuned(procedure) => format!("{benchmark}: {procedure} tuned"),
             Stage::Judged(procedure) => format!("{benchmark}: {procedure} judged"),
             Stage::Swept => format!("{benchmark}: sizes for every gamma"),
-        });
+        };
+        self.0.set_message(printable(&message).to_string());
     }
 
     fn stop(&self) -> bool {

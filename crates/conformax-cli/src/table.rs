@@ -1,6 +1,7 @@
 //! Tables as people read them: a heading, numbers to the right, no boxes.
 
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, LineStyle, Table, TableStyle};
+use conformax_io::printable;
 
 /// Nothing but a rule under the headings.
 const RULED: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
@@ -34,8 +35,8 @@ pub(crate) fn text(table: &Table) -> String {
     table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
 }
 
-/// Facts one to a line: what, then which.
+/// Facts one to a line: what, then which. What comes from files may hold anything.
 pub(crate) fn pairs(facts: &[(&str, String)]) -> String {
     let width = facts.iter().map(|(what, _)| what.chars().count()).max().unwrap_or(0);
-    facts.iter().map(|(what, which)| format!("{what:width$}  {which}\n")).collect()
+    facts.iter().map(|(what, which)| format!("{what:width$}  {}\n", printable(which))).collect()
 }

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use conformax::{Alpha, Draw, Masked, Remember, ScoreSpec, Tuner, Tuning, TuningSplit};
 use conformax_io::{Block, LabelUse, Model, Output, Source, TuningRecord, Values};
 
-use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence};
+use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence, level};
 use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
 use crate::calibrate::{LooksLikeProbabilities, calibrator, is_standard_output, warn_of_model};
 use crate::console::Console;
@@ -31,7 +31,7 @@ pub(crate) struct TuneArgs {
     #[command(flatten)]
     data: DataArgs,
     /// How often a set may miss the true label [default: 0.1].
-    #[arg(long, value_name = "A", conflicts_with = "confidence")]
+    #[arg(long, value_name = "A", conflicts_with = "confidence", value_parser = level)]
     alpha: Option<Alpha>,
     /// How often a set must hold the true label; another way to write --alpha.
     #[arg(long, value_name = "C", value_parser = confidence)]
@@ -96,8 +96,9 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     if is_standard_output(&args.output.output) {
         return Ok(());
     }
-    shown::print(&model, args.json, console)?;
-    console.note(format_args!("wrote {}", args.output.output.display()))
+    let path = &args.output.output;
+    shown::print(&model, args.json, console).map_err(|failure| failure.after_writing(&[path]))?;
+    console.note(format_args!("wrote {}", path.display()))
 }
 
 /// Judges every candidate on the tuning rows alone; the source comes back at its first row.

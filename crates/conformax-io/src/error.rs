@@ -276,6 +276,23 @@ pub enum Problem {
     /// Rows without logits.
     #[error("holds no classes")]
     NoClasses,
+    /// A file that is there already, under this or another name.
+    #[error("is given twice: its rows would count twice")]
+    FileTwice,
+    /// A part that is there already, under this name.
+    #[error("holds the same rows as `{0}`, which would count twice")]
+    PartTwice(String),
+    /// A file of another kind than was wanted.
+    #[error("is {found}, not {wanted}")]
+    OtherKind {
+        /// What it is.
+        found: String,
+        /// What was wanted.
+        wanted: &'static str,
+    },
+    /// An output for sets whose name says no format.
+    #[error("its name says no format; sets are written as .parquet, .arrow, .jsonl or .csv")]
+    SetsName,
     /// A folder without data.
     #[error("the folder holds no data files")]
     EmptyFolder,

@@ -253,6 +253,23 @@ fn a_key_that_occurs_twice_is_asked_about() {
     assert!(message("z.npz", zip(&arrays, false, false)).contains("which of them holds the labels"));
 }
 
+/// Of an array that is there twice, one program takes the first and another the last.
+#[test]
+fn an_array_that_is_there_twice_is_asked_about() {
+    let labels = |bytes: [u8; 2]| npy("|u1", false, &[2], &bytes);
+    for (twice, name) in [(("labelz.npy", labels([1, 0])), "labels"), (("logitz.npy", logits()), "logits")] {
+        let arrays = [("logits.npy", logits()), ("labels.npy", labels([0, 1])), twice];
+        let mut bytes = zip(&arrays, false, false);
+        // Writers refuse a name they have, so it is made the same afterwards: before the array and in the directory.
+        for place in 0..bytes.len() - 5 {
+            if matches!(&bytes[place..place + 6], b"labelz" | b"logitz") {
+                bytes[place + 5] = b's';
+            }
+        }
+        assert_eq!(message("z.npz", bytes), format!("z.npz: the column `{name}` occurs twice"));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_shard_that_links_to_nothing_is_named() {

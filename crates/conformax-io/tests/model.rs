@@ -108,12 +108,51 @@ fn rows_that_calibrated_or_tuned_are_known() {
     assert!(seen(0) && seen(u64::MAX) && seen(3) && !seen(4));
 }
 
+/// A file as the first version had it: without a checksum, so that what contradicts itself is seen for itself.
+fn first_version() -> Value {
+    let mut file: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    file["version"] = json!(1);
+    for later in ["checksum", "input"] {
+        file.as_object_mut().unwrap().remove(later);
+    }
+    file["calibrating_rows"] = file["calibrating_rows"]["once"].take();
+    file["tuning"]["rows"] = file["tuning"]["rows"]["once"].take();
+    file
+}
+
+#[test]
+fn the_first_version_is_still_read() {
+    let read = Model::from_json(&first_version().to_string()).unwrap();
+    assert_eq!((read.input, &read.levels), (Input::Logits, &model().levels));
+    assert!(read.rows().iter().any(|rows| rows.contains(3)));
+}
+
+/// Whoever takes the checksum away and writes 1 for 2 has not made a file of the first version.
+#[test]
+fn the_first_version_has_none_of_the_seconds_fields() {
+    let second: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
+    for field in ["checksum", "input", "calibrating_rows"] {
+        refused(|file| file[field] = second[field].clone(), "fields of version 2");
+    }
+    refused(|file| file["tuning"]["rows"] = second["tuning"]["rows"].clone(), "fields of version 2");
+}
+
+#[test]
+fn a_mark_before_the_file_is_no_part_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("model.json");
+    let text = format!("\u{feff}{}", model().to_json().unwrap());
+    assert_eq!(Model::from_json(&text).unwrap(), model());
+    std::fs::write(&path, &text).unwrap();
+    assert_eq!(Model::read(&path).unwrap(), model());
+    let wide: Vec<u8> = text.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    std::fs::write(&path, wide).unwrap();
+    assert!(matches!(Model::read(&path).unwrap_err().problem(), Problem::Utf16));
+}
+
 /// One change to a sound file, and a word its error must have.
 fn refused(change: impl FnOnce(&mut Value), word: &str) {
-    let mut file: Value = serde_json::from_str(&model().to_json().unwrap()).unwrap();
-    // The first version has no checksum, so that what contradicts itself is seen for itself.
-    file["version"] = json!(1);
-    file.as_object_mut().unwrap().remove("checksum");
+    let mut file = first_version();
     change(&mut file);
     let message = Model::from_json(&file.to_string()).expect_err(word).to_string();
     assert!(message.contains(word), "{message} does not say {word}");

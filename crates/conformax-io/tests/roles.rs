@@ -11,6 +11,8 @@ use arrow_array::{
 use arrow_schema::{DataType, Field};
 use conformax_io::{Block, ClassNames, Data, LabelUse, LabelsAre, Source, SourceOptions};
 
+mod written;
+
 struct Read {
     logits: Vec<f64>,
     labels: Vec<u32>,
@@ -19,11 +21,15 @@ struct Read {
 }
 
 fn read(path: &Path, options: &SourceOptions) -> Result<Read, String> {
+    read_data(&Data::Files(vec![path.to_owned()]), options)
+}
+
+fn read_data(data: &Data, options: &SourceOptions) -> Result<Read, String> {
     let told = |error: conformax_io::Error| {
         let text = error.to_string();
         text.rsplit_once('/').map_or(text.clone(), |(_, rest)| rest.to_owned())
     };
-    let mut source = Source::open(&Data::Files(vec![path.to_owned()]), options).map_err(told)?;
+    let mut source = Source::open(data, options).map_err(told)?;
     let names = source.names().map(|names| names.as_slice().to_vec());
     let mut read = Read { logits: Vec::new(), labels: Vec::new(), names, keep: Vec::new() };
     let mut block = Block::default();
@@ -271,6 +277,51 @@ fn labels_in_lines_do_not_depend_on_the_lines_around_them() {
     for block_bytes in [1, 1 << 20] {
         let options = SourceOptions { block_bytes, ..required() };
         assert_eq!(read(&path, &options).unwrap().labels, [1, 0, 0, 1, 1]);
+    }
+}
+
+/// Labels of every type and shape that an array can have them in.
+#[test]
+fn labels_in_arrays_mean_what_they_mean_in_tables() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let logits = || written::npy("<f4", false, &[2, 2], &[0.5f32; 4].map(f32::to_le_bytes).concat());
+    std::fs::write(path("z.npy"), logits()).unwrap();
+    let types: [(&str, &str, Vec<u8>); 6] = [
+        ("|b1", "BOOL", vec![1, 0]),
+        ("|u1", "U8", vec![1, 0]),
+        ("<i8", "I64", [1i64, 0].map(i64::to_le_bytes).concat()),
+        ("<f4", "F32", [1.0f32, 0.0].map(f32::to_le_bytes).concat()),
+        ("<f8", "F64", [1.0f64, 0.0].map(f64::to_le_bytes).concat()),
+        ("<U1", "", ['1', '0'].map(|digit| u32::from(digit).to_le_bytes()).concat()),
+    ];
+    for (descr, dtype, data) in types {
+        for shape in [&[2][..], &[2, 1]] {
+            let labels = written::npy(descr, false, shape, &data);
+            std::fs::write(path("y.npy"), &labels).unwrap();
+            let pair = Data::Pair { logits: path("z.npy"), labels: Some(path("y.npy")) };
+            assert_eq!(read_data(&pair, &required()).unwrap().labels, [1, 0], "npy {descr} {shape:?}");
+            let arrays = [("logits.npy", logits()), ("labels.npy", labels)];
+            std::fs::write(path("z.npz"), written::zip(&arrays, false, false)).unwrap();
+            assert_eq!(read(&path("z.npz"), &required()).unwrap().labels, [1, 0], "npz {descr} {shape:?}");
+            if dtype.is_empty() {
+                continue;
+            }
+            let header = format!(
+                r#"{{"logits":{{"dtype":"I16","shape":[2,2],"data_offsets":[0,8]}},"labels":{{"dtype":"{dtype}","shape":{shape:?},"data_offsets":[8,{}]}}}}"#,
+                8 + data.len()
+            );
+            let numbers = [3i16, -1, 0, 7].map(i16::to_le_bytes).concat();
+            let head = (header.len() as u64).to_le_bytes();
+            let bytes = [&head[..], header.as_bytes(), &numbers, &data].concat();
+            std::fs::write(path("z.safetensors"), bytes).unwrap();
+            let got = read(&path("z.safetensors"), &required()).unwrap();
+            assert_eq!(
+                (got.logits, got.labels),
+                (vec![3.0, -1.0, 0.0, 7.0], vec![1, 0]),
+                "{dtype} {shape:?}"
+            );
+        }
     }
 }
 

@@ -231,7 +231,7 @@ impl Study {
             let n_test = split.test.len() as u64;
             bands.extend(self.levels.iter().map(|alpha| {
                 let law = CoverageLaw::at_level(n_cal, *alpha);
-                let (low, high) = law.interval_of_rows(BAND, n_test);
+                let (low, high) = law.interval_of_rows(BAND, n_test).expect("a band is a probability");
                 CoverageBand {
                     benchmark: benchmark.name.clone(),
                     alpha: alpha.value(),

@@ -213,7 +213,9 @@ pub enum Error {
     NoCandidates,
     /// Tuning without a single row to tune on.
     NoTuningRows,
-    /// Fractions that are not positive or do not sum to one.
+    /// A fraction outside (0, 1).
+    Fraction(f64),
+    /// Fractions that do not sum to one.
     Fractions(f64),
     /// Strata that are not contiguous ranges starting at zero.
     Strata {
@@ -359,9 +361,8 @@ impl fmt::Display for Error {
             Self::ScoreIsNan { row } => write!(f, "the calibration score of row {row} is NaN"),
             Self::NoCandidates => write!(f, "tuning needs at least one candidate, got none"),
             Self::NoTuningRows => write!(f, "tuning needs at least one row to tune on, got none"),
-            Self::Fractions(sum) => {
-                write!(f, "fractions must be positive and sum to 1, these sum to {sum}")
-            }
+            Self::Fraction(value) => write!(f, "a fraction must lie strictly between 0 and 1, got {value}"),
+            Self::Fractions(sum) => write!(f, "fractions must sum to 1, these sum to {sum}"),
             Self::Strata { from } => write!(
                 f,
                 "strata must be contiguous and start at 0: the one from {from} does not follow the one before it"

@@ -20,7 +20,7 @@ pub use self::precision::rows_for_precision;
 /// ```
 /// use conformax::{Alpha, CoverageLaw};
 /// let law = CoverageLaw::at_level(1_000, Alpha::new(0.1)?);
-/// let (low, high) = law.interval(0.95);
+/// let (low, high) = law.interval(0.95)?;
 /// assert_eq!(format!("{low:.3} to {high:.3}"), "0.881 to 0.918");
 /// # Ok::<(), conformax::Error>(())
 /// ```
@@ -81,10 +81,11 @@ impl CoverageLaw {
         self.cut(Tails { lower: probability, upper: 1.0 - probability })
     }
 
-    /// The central interval that holds coverage with `probability`, over infinitely many test rows.
-    pub fn interval(self, probability: f64) -> (f64, f64) {
-        let tails = outside(probability);
-        (self.cut(tails), self.cut(tails.swapped()))
+    /// The central interval that holds coverage with `probability`, strictly between 0 and 1, over infinitely many test
+    /// rows.
+    pub fn interval(self, probability: f64) -> Result<(f64, f64)> {
+        let tails = outside(probability)?;
+        Ok((self.cut(tails), self.cut(tails.swapped())))
     }
 
     /// Logarithm of the probability that exactly `covered` of `rows` fresh rows are covered.
@@ -112,14 +113,15 @@ impl CoverageLaw {
 
     /// The central interval that holds the coverage measured on `rows` fresh rows with at least `probability`.
     ///
-    /// Its ends are counts over `rows`, both included; without rows it is all of `[0, 1]`.
-    pub fn interval_of_rows(self, probability: f64, rows: u64) -> (f64, f64) {
+    /// Its ends are counts over `rows`, both included; without rows it is all of `[0, 1]`. The probability lies strictly
+    /// between 0 and 1.
+    pub fn interval_of_rows(self, probability: f64, rows: u64) -> Result<(f64, f64)> {
+        let tails = outside(probability)?;
         if rows == 0 {
-            return (0.0, 1.0);
+            return Ok((0.0, 1.0));
         }
-        let tails = outside(probability);
         let share = |tails| self.count_cut(tails, rows) as f64 / rows as f64;
-        (share(tails), share(tails.swapped()))
+        Ok((share(tails), share(tails.swapped())))
     }
 
     /// Probability that coverage is less than `1 − α`.
@@ -212,9 +214,12 @@ fn at_most(tail: f64, allowed: f64) -> bool {
 }
 
 /// The tails that a central interval of `probability` leaves out on its lower side, and everything else.
-fn outside(probability: f64) -> Tails {
+fn outside(probability: f64) -> Result<Tails> {
+    if !(probability > 0.0 && probability < 1.0) {
+        return Err(Error::Probability(probability));
+    }
     let tail = (1.0 - probability) / 2.0;
-    Tails { lower: tail, upper: 1.0 - tail }
+    Ok(Tails { lower: tail, upper: 1.0 - tail })
 }
 
 /// `ln C(m, k)` less its deviances, for `k` hits and `m − k` misses.
@@ -400,7 +405,7 @@ mod tests {
         let law = CoverageLaw::new(3, None).unwrap();
         assert_eq!((law.mean(), law.standard_deviation()), (1.0, 0.0));
         assert_eq!((law.cdf(0.999), law.cdf(1.0)), (0.0, 1.0));
-        assert_eq!((law.interval(0.9), law.interval_of_rows(0.9, 7)), ((1.0, 1.0), (1.0, 1.0)));
+        assert_eq!((law.interval(0.9), law.interval_of_rows(0.9, 7)), (Ok((1.0, 1.0)), Ok((1.0, 1.0))));
         assert_eq!((law.ln_probability(7, 7), law.ln_probability(6, 7)), (0.0, f64::NEG_INFINITY));
         assert_eq!((law.cdf_of_count(6, 7), law.cdf_of_count(7, 7)), (0.0, 1.0));
     }
@@ -413,7 +418,13 @@ mod tests {
         assert!(law.quantile(f64::NAN).is_nan() && law.cdf(f64::NAN).is_nan());
         assert_eq!((law.quantile_of_count(0.0, 5), law.quantile_of_count(1.0, 5)), (0, 5));
         assert_eq!((law.ln_probability(6, 5), law.cdf_of_count(6, 5)), (f64::NEG_INFINITY, 1.0));
-        assert_eq!((law.ln_probability(0, 0), law.interval_of_rows(0.9, 0)), (0.0, (0.0, 1.0)));
+        assert_eq!((law.ln_probability(0, 0), law.interval_of_rows(0.9, 0)), (0.0, Ok((0.0, 1.0))));
+        // A percentage, a certainty and nothing at all.
+        for bad in [95.0, 1.0, 0.0, -0.5, f64::INFINITY] {
+            assert_eq!(law.interval(bad), Err(Error::Probability(bad)));
+            assert_eq!(law.interval_of_rows(bad, 5), Err(Error::Probability(bad)));
+        }
+        assert!(law.interval(f64::NAN).is_err());
         assert_eq!(CoverageLaw::new(9, Some(0)), Err(Error::Rank { rank: 0, n: 9 }));
     }
 }

@@ -81,7 +81,7 @@ pub struct TuningSplit {
 impl TuningSplit {
     /// Keeps `tuning_fraction` of `n` rows, rounded down, for tuning.
     pub fn new(n: usize, tuning_fraction: f64, seed: u64) -> Result<Self> {
-        let fractions = Fractions::complement(tuning_fraction).ok_or(Error::Fractions(tuning_fraction))?;
+        let fractions = Fractions::complement(tuning_fraction).ok_or(Error::Fraction(tuning_fraction))?;
         let mut order: Vec<usize> = (0..n).collect();
         Generator::new(seed, "tuning split").shuffle(&mut order);
         let mut parts = deal(order, &fractions)?.into_iter();
@@ -111,8 +111,11 @@ mod tests {
     fn fractions_are_decimals() {
         // 0.07 · 100 is 7.000000000000001 in floating point.
         assert_eq!(split(100, &[0.07, 0.93], 0).unwrap()[0].len(), 7);
-        for bad in [&[0.5, 0.6][..], &[0.5], &[], &[1.2, -0.2], &[f64::NAN, 0.5]] {
+        for bad in [&[0.5, 0.6][..], &[0.5], &[], &[f64::INFINITY, 0.5]] {
             assert!(matches!(split(10, bad, 0), Err(Error::Fractions(_))), "{bad:?}");
+        }
+        for bad in [&[1.2, -0.2][..], &[f64::NAN, 0.5], &[1.0, 0.0]] {
+            assert!(matches!(split(10, bad, 0), Err(Error::Fraction(_))), "{bad:?}");
         }
     }
 

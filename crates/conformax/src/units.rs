@@ -347,6 +347,9 @@ pub(crate) struct Fractions {
 
 impl Fractions {
     pub(crate) fn new(fractions: &[f64]) -> Result<Self> {
+        if let Some(none) = fractions.iter().find(|fraction| !(**fraction > 0.0)) {
+            return Err(Error::Fraction(*none));
+        }
         let fault = Error::Fractions(fractions.iter().sum());
         let decimals: Option<Vec<Decimal>> =
             fractions.iter().map(|value| Decimal::shortest(*value)).collect();

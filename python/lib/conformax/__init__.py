@@ -38,8 +38,9 @@ from ._metrics import (
     size_stratified_coverage,
     sscv,
 )
-from ._schemes import label_weights, pac_rank
+from ._plan import plan
 from ._rules import ApsScore, EntmaxScore, InvProbScore, MarginScore, RapsScore, SapsScore, TopKScore
+from ._schemes import label_weights, pac_rank
 from ._sets import PredictionSets
 from ._study import compare, study
 
@@ -68,6 +69,7 @@ __all__ = [
     "entmax15",
     "label_weights",
     "pac_rank",
+    "plan",
     "scores",
     "sets",
     "singleton_ratio",

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _blocks, _conformax, _cuda, _schemes
 from ._exceptions import ConformaxWarning, not_calibrated
-from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
+from ._inputs import Logits, as_draws, as_labels, as_logits, as_seed, as_threads, in_order, look_like_probabilities
 from ._levels import levels
 from ._metrics import Evaluation
 from ._rules import canonical, compiled_score, parameters_of
@@ -50,6 +50,11 @@ class SplitConformalClassifier:
         Whether a label of logit −∞ may enter a set when the threshold is infinite.
     empty : {"allowed", "top_label"}, default "allowed"
         What becomes of an empty set.
+    input : {"logits", "probabilities", "log_probabilities"}, default "logits"
+        What the numbers are, here called logits throughout; probabilities become logarithms, zeros minus infinity. The
+        file says which they were, and other numbers are refused at prediction.
+    labels_are : {"indices", "names"}, optional
+        What integers among the labels are, where classes have integers for names; an error asks for it then.
     by : "class", "group" or the cluster of each class, optional
         A threshold for each, so that coverage holds within each. Groups come with the rows: `groups` of `calibrate` and
         `predict_set`. Clusters are a list in the order of the classes, or a dictionary by name.
@@ -107,7 +112,8 @@ class SplitConformalClassifier:
 
     _parameters = (
         "score", "gamma", "alpha", "confidence_level", "lambda_", "k_reg", "randomized", "random_state", "n_threads",
-        "masked", "empty", "by", "clusters", "truncate_ranks", "prior", "label_weights", "pac", "severity", "cost",
+        "masked", "empty", "input", "labels_are", "by", "clusters", "truncate_ranks", "prior", "label_weights", "pac",
+        "severity", "cost",
     )  # fmt: skip
 
     def __init__(
@@ -124,6 +130,8 @@ class SplitConformalClassifier:
         n_threads: int | None = None,
         masked: str = "allowed",
         empty: str = "allowed",
+        input: str = "logits",
+        labels_are: str | None = None,
         by: Any = None,
         clusters: int | bool | None = None,
         truncate_ranks: bool = False,
@@ -145,6 +153,8 @@ class SplitConformalClassifier:
         self.n_threads = n_threads
         self.masked = masked
         self.empty = empty
+        self.input = input
+        self.labels_are = labels_are
         self.by = by
         self.clusters = clusters
         self.truncate_ranks = truncate_ranks
@@ -168,22 +178,29 @@ class SplitConformalClassifier:
     ) -> SplitConformalClassifier:
         """Scores held-out rows and takes the thresholds. Returns `self`.
 
-        `classes` are names in the order of the columns; labels are then names too. `u` are uniform draws of the
+        `classes` are names in the order of the columns, and labels may then be names too. `u` are uniform draws of the
         caller's own for randomised scores, one per row. `groups` are the groups of the rows, for `by="group"`; `weights`
         say how much likelier each row is among those to come. The columns of a data frame are known again by their
         names.
         """
         rule, scheme = self._rule(), self._scheme()
+        logits = self._given(logits)
         plain = scheme.is_plain and groups is None and weights is None
         if u is None and plain and _cuda.on_gpu(logits, rule):
             names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
             calibration = _cuda.calibration_of(
-                rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
+                rule,
+                logits,
+                labels,
+                alphas=self._levels(None)[0],
+                names=names,
+                labels_are=self.labels_are,
+                masked=self.masked,
             )
             return self._calibrated(calibration, names)
-        rows = Logits.of(_on_host(logits))
+        rows = self._doubted(Logits.of(_on_host(logits)))
         names = _class_names(classes, rows.shape[1])
-        indices = as_labels(_on_host(labels), rows.shape[1], names)
+        indices = as_labels(_on_host(labels), rows.shape[1], names, self.labels_are)
         columns = rows.columns
         calibration = _schemes.calibrate(
             scheme,
@@ -196,6 +213,7 @@ class SplitConformalClassifier:
             groups=groups,
             weights=weights,
             masked=self.masked,
+            input=self.input,
             n_threads=self.n_threads,
         )
         return self._calibrated(calibration, names, columns)
@@ -226,9 +244,9 @@ class SplitConformalClassifier:
         [level] = self._single_level("tuning")
         if not self._scheme().is_plain:
             raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
-        rows = Logits.of(logits)
+        rows = self._doubted(Logits.of(self._given(logits)))
         names = _class_names(classes, rows.shape[1])
-        indices = as_labels(labels, rows.shape[1], names)
+        indices = as_labels(labels, rows.shape[1], names, self.labels_are)
         candidates = grid_over(over, grid, rows.shape[1], self)
         seed = as_seed(self.random_state)
         calibrating, tuning = _conformax.tuning_split(rows.shape[0], tuning_size, seed)
@@ -242,6 +260,7 @@ class SplitConformalClassifier:
             names=_texts(names),
             masked=self.masked,
             n_threads=as_threads(self.n_threads),
+            input=self.input,
         )
         return self._calibrated(calibration, names, rows.columns)
 
@@ -254,6 +273,7 @@ class SplitConformalClassifier:
         thresholds go by them.
         """
         wanted, several = self._levels(alpha)
+        logits = self._given_again(logits)
         if u is None and self._on_gpu(logits):
             on_device = _cuda.sets_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -266,6 +286,7 @@ class SplitConformalClassifier:
                 indices,
                 n_classes=self.n_classes_,
                 classes=self._names,
+                labels_are=self.labels_are,
                 alpha=float(level),
                 threshold=self._thresholds(level),
                 probabilities=partial(self._calibration.set_probabilities, level, offsets, held, **beside),
@@ -284,6 +305,7 @@ class SplitConformalClassifier:
         probabilities are softmax over the set.
         """
         wanted, several = self._levels(alpha)
+        logits = self._given_again(logits)
         if u is None and self._on_gpu(logits):
             on_device = _cuda.probabilities_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -306,6 +328,7 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
+        logits = self._given_again(logits)
         if u is None and self._on_gpu(logits):
             return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(_on_host(logits))
@@ -314,7 +337,7 @@ class SplitConformalClassifier:
 
     def predict(self, logits: Any) -> np.ndarray:
         """The top label of every row (its name, where the classes have names), the first of equals."""
-        top = _blocks.top_labels(self._rows(logits), n_threads=self.n_threads)
+        top = _blocks.top_labels(self._rows(self._given_again(logits)), n_threads=self.n_threads)
         return self.classes_[top]
 
     def evaluate(
@@ -340,11 +363,11 @@ class SplitConformalClassifier:
         do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
         """
         # Counting is the host's, wherever the logits are: the sets are the same.
-        rows, labels = self._rows(_on_host(logits)), _on_host(labels)
+        rows, labels = self._rows(self._given_again(_on_host(logits))), _on_host(labels)
         wanted, several = self._levels(alpha)
         for level in wanted:
             self._warn_if_few(level)
-        indices = as_labels(labels, rows.shape[1], self._names)
+        indices = as_labels(labels, rows.shape[1], self._names, self.labels_are)
         if by not in (None, "class"):
             raise ValueError(f'by must be "class", got {by!r}; groups of rows are given as groups')
         apart = by or ("group" if groups is not None else self._calibration.by)
@@ -439,16 +462,16 @@ class SplitConformalClassifier:
         """Reads a calibration file, whoever wrote it.
 
         >>> import tempfile, os
-        >>> cp = SplitConformalClassifier("raps", alpha=0.4, k_reg=1).calibrate([[1, 0], [0, 1]], [0, 0])
+        >>> cp = SplitConformalClassifier("raps", alpha=0.4, k_reg=1).calibrate([[2, 0], [0, 1]], [0, 0])
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     cp.save(os.path.join(folder, "model.json"))
         ...     SplitConformalClassifier.load(os.path.join(folder, "model.json"))
         SplitConformalClassifier('raps', alpha=0.4, lambda_=0.01, k_reg=1)
         """
-        with open(path, encoding="utf-8") as file:
-            text = file.read()
+        with open(path, "rb") as file:
+            contents = file.read()
         try:
-            calibration = _conformax.Calibration.from_json(text)
+            calibration = _conformax.Calibration.from_bytes(contents)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from None
         names = calibration.names
@@ -457,6 +480,7 @@ class SplitConformalClassifier:
             **_scheme_of(calibration),
             alpha=_one_or_all(calibration.alphas),
             masked=calibration.masked,
+            input=calibration.input,
         )
         loaded._calibration = calibration
         loaded._names = None if names is None else np.asarray(names)
@@ -592,6 +616,28 @@ class SplitConformalClassifier:
         texts = None if groups is None else _schemes.group_texts(groups, n)
         numbers = None if texts is None else _schemes.numbers_of(texts, self._calibration.group_names)
         return {"groups": numbers, "weights": _schemes.as_weights(weights, n)}
+
+    def _given(self, logits: Any) -> Any:
+        """What was given, as it is where it is logits, and made into logits where it is not."""
+        return logits if self.input == "logits" else as_logits(logits, self.input)
+
+    def _given_again(self, logits: Any) -> Any:
+        """The same at prediction, where the numbers must be of the kind that calibrated."""
+        self._check_calibrated()
+        wanted = self._calibration.input
+        if self.input != wanted:
+            raise ValueError(f"this classifier was calibrated on {wanted}, and input says {self.input}")
+        return self._given(logits)
+
+    def _doubted(self, rows: Logits) -> Logits:
+        if self.input == "logits" and look_like_probabilities(rows):
+            warnings.warn(
+                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits: give "
+                'input="probabilities" if that is what they are',
+                ConformaxWarning,
+                stacklevel=3,
+            )
+        return rows
 
     def _rows(self, logits: Any) -> Logits:
         self._check_calibrated()

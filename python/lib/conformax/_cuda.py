@@ -360,6 +360,7 @@ def calibration_of(
     *,
     alphas: list[str],
     names: np.ndarray | None,
+    labels_are: str | None,
     masked: str,
 ) -> _conformax.Calibration:
     """What calibrating on the device gives: byte for byte what the CPU gives for the same rows."""
@@ -369,7 +370,7 @@ def calibration_of(
     if names is not None:
         if isinstance(labels, torch.Tensor):
             labels = labels.cpu().numpy()
-        labels = torch.from_numpy(as_labels(labels, rows.shape[1], names).astype(np.int64))
+        labels = torch.from_numpy(as_labels(labels, rows.shape[1], names, labels_are).astype(np.int64))
     elif not isinstance(labels, torch.Tensor):
         labels = torch.from_numpy(as_labels(labels, rows.shape[1]).astype(np.int64))
     found = score_labels(rule, rows, labels, masked)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import itertools
 import operator
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+
+from . import _conformax
 
 # Numbers in a converted block: 16 MB as float64.
 _BLOCK = 1 << 21
@@ -233,27 +236,66 @@ def _float_for(kind: Any) -> np.dtype:
     raise TypeError(f"logits must be real numbers of at most 64 bits, got {kind}")
 
 
-def as_labels(data: Any, classes: int, names: Sequence[Any] | None = None) -> np.ndarray:
-    """Class indices as `uint32`, from integers, or from names where the classes have names.
+def as_labels(data: Any, classes: int, names: Sequence[Any] | None = None, labels_are: str | None = None) -> np.ndarray:
+    """Class indices as `uint32`, by the command's one rule.
+
+    An integer (1 and 1.0 alike, as a number or as text) is an index, unless classes have integers for names: then it
+    may mean either, and `labels_are` says which. Other labels are names. True and false are names where classes are
+    called so, and 1 and 0 otherwise.
 
     >>> as_labels([0, 2], 3)
     array([0, 2], dtype=uint32)
-    >>> as_labels(["b", "a"], 2, ["a", "b"])
-    array([1, 0], dtype=uint32)
+    >>> as_labels(["b", "a", 1], 2, ["a", "b"])
+    array([1, 0, 1], dtype=uint32)
+    >>> as_labels([1, 2], 2, [1, 2])
+    Traceback (most recent call last):
+    ...
+    ValueError: label at row 0 is 1, an index or a name, for classes have integers for names: say labels_are="indices" \
+or labels_are="names"
+    >>> as_labels([1, 2], 2, [1, 2], "names")
+    array([0, 1], dtype=uint32)
     >>> as_labels([0, -1], 3)
     Traceback (most recent call last):
     ...
     ValueError: label at row 1 is -1, but with 3 classes labels lie in 0..3
     """
-    labels = np.atleast_1d(as_array(data))
+    if labels_are not in (None, "indices", "names"):
+        raise ValueError(f'labels_are must be "indices" or "names", got {labels_are!r}')
+    if labels_are == "names" and names is None:
+        raise ValueError('labels_are="names" needs the names of the classes, which are not known')
+    labels = np.atleast_1d(_label_array(data))
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"labels must have one dimension, a class per row, got {labels.ndim}")
-    if names is not None:
-        return _indices_of_names(labels, names)
-    if labels.size == 0:
-        return labels.astype(np.uint32)
-    if labels.dtype.kind not in "iu":
-        raise TypeError(f"labels must be integers (or names, where `classes` are given), got {labels.dtype}")
+    if labels.dtype.kind in "iu" and labels_are != "names":
+        return _checked_indices(labels, classes, names, labels_are)
+    index = _index_of(names)
+    # Labels repeat, so each is looked up once.
+    found: dict[Any, int] = {}
+    out = np.empty(len(labels), dtype=np.uint32)
+    for row, label in enumerate(labels.tolist()):
+        key = (type(label), label)
+        if key not in found:
+            found[key] = _class_of(label, row, classes, names, index, labels_are)
+        out[row] = found[key]
+    return out
+
+
+def _label_array(data: Any) -> np.ndarray:
+    """Labels as an array that keeps each as it is: NumPy would turn the 1 of `["a", 1]` into text."""
+    if isinstance(data, (list, tuple)) and len({type(label) for label in data}) > 1:
+        mixed = np.empty(len(data), dtype=object)
+        mixed[:] = data
+        return mixed
+    return as_array(data)
+
+
+def _checked_indices(
+    labels: np.ndarray, classes: int, names: Sequence[Any] | None, labels_are: str | None
+) -> np.ndarray:
+    if labels.size and labels_are is None:
+        _ask_about_integers(int(labels[0]), 0, names)
     outside = np.flatnonzero((labels < 0) | (labels >= classes))
     if outside.size:
         row = int(outside[0])
@@ -263,14 +305,137 @@ def as_labels(data: Any, classes: int, names: Sequence[Any] | None = None) -> np
     return labels.astype(np.uint32)
 
 
-def _indices_of_names(labels: np.ndarray, names: Sequence[Any]) -> np.ndarray:
-    index = {name: place for place, name in enumerate(np.asarray(names).tolist())}
-    out = np.empty(len(labels), dtype=np.uint32)
-    for row, label in enumerate(labels.tolist()):
-        if label not in index:
-            raise ValueError(f"label at row {row} is {label!r}, which is none of the {len(index)} classes")
-        out[row] = index[label]
-    return out
+def _class_of(
+    label: Any, row: int, classes: int, names: Sequence[Any] | None, index: dict[Any, int], labels_are: str | None
+) -> int:
+    """The class of one label."""
+    if labels_are == "names":
+        place = index.get(label, index.get(str(label)))
+        if place is None:
+            raise ValueError(f"label at row {row} is {label!r}, which is none of the {len(names or ())} classes")
+        return place
+    truth = _truth(label)
+    if (whole := _whole_number(label)) is not None:
+        if labels_are is None:
+            _ask_about_integers(label, row, names)
+        return whole if 0 <= whole < classes else _outside(label, row, classes)
+    if truth is not None and labels_are is None and any(_truth(name) is not None for name in index):
+        place = next((place for name, place in index.items() if _truth(name) is truth), None)
+    elif truth is not None:
+        return int(truth) if truth < classes else _outside(label, row, classes)
+    elif labels_are == "indices":
+        raise ValueError(f"label at row {row} is {label!r}, which is not an index")
+    else:
+        place = index.get(label)
+    if place is not None:
+        return place
+    if isinstance(label, float):
+        raise ValueError(f"label at row {row} is {label!r}, which is not a whole number")
+    if names is None:
+        raise TypeError(f"label at row {row} is {label!r}, a name, but `classes` are not given: wanted integers")
+    raise ValueError(f"label at row {row} is {label!r}, which is none of the {len(names)} classes")
+
+
+def _outside(label: Any, row: int, classes: int) -> int:
+    raise ValueError(f"label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}")
+
+
+def _index_of(names: Sequence[Any] | None) -> dict[Any, int]:
+    """The place of each name, which labels may also give as text."""
+    known = [] if names is None else np.asarray(names).tolist()
+    index = {str(name): place for place, name in enumerate(known)}
+    index.update({name: place for place, name in enumerate(known)})
+    return index
+
+
+def _ask_about_integers(label: Any, row: int, names: Sequence[Any] | None) -> None:
+    """An error where classes have integers for names, other than those that merely count."""
+    known = [] if names is None else [_whole_number(name) for name in np.asarray(names).tolist()]
+    if any(name is not None for name in known) and known != list(range(len(known))):
+        raise ValueError(
+            f"label at row {row} is {label}, an index or a name, for classes have integers for names: say "
+            'labels_are="indices" or labels_are="names"'
+        )
+
+
+def _whole_number(label: Any) -> int | None:
+    """The integer that a label is or reads as; `1.0`, as tools write integers that passed through floats, is one."""
+    if isinstance(label, (bool, np.bool_)):
+        return None
+    if isinstance(label, (int, np.integer)):
+        return int(label)
+    if isinstance(label, (float, np.floating)):
+        return int(label) if float(label).is_integer() and abs(label) < 9e15 else None
+    if isinstance(label, str) and (read := re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", label)):
+        return int(read[1])
+    return None
+
+
+def _truth(label: Any) -> bool | None:
+    """True and false in any case, as Python and JSON write them."""
+    if isinstance(label, (bool, np.bool_)):
+        return bool(label)
+    return {"true": True, "false": False}.get(label.lower()) if isinstance(label, str) else None
+
+
+def as_logits(logits: Any, kind: str) -> Logits:
+    """Rows of logits, from what the numbers are said to be; probabilities become logarithms, zeros minus infinity.
+
+    >>> as_logits([[1.0, 0.0]], "probabilities").array()
+    array([[  0., -inf]])
+    >>> as_logits([[0.5, 1.5]], "probabilities").array()
+    Traceback (most recent call last):
+    ...
+    ValueError: the probability at row 0, class 1 must lie between 0 and 1, got 1.5
+    """
+    if kind not in INPUTS:
+        raise ValueError(f"input must be one of {', '.join(map(repr, INPUTS))}, got {kind!r}")
+    rows = Logits.of(logits)
+    if kind == "logits":
+        return rows
+    made = _logarithms if kind == "probabilities" else _checked_logarithms
+    blocks = rows.blocks
+    return Logits(rows.shape, lambda: ((first, made(first, block)) for first, block in blocks()), rows.columns)
+
+
+#: What numbers may be.
+INPUTS = ("logits", "probabilities", "log_probabilities")
+
+#: A probability this far above 1, or its logarithm above 0, is still taken for rounding, as the command does.
+_ROUNDING = 1e-2
+
+
+def _logarithms(first: int, block: np.ndarray) -> np.ndarray:
+    p = np.ascontiguousarray(_wide(block))
+    _refuse(~((p >= 0) & (p <= 1 + _ROUNDING)), p, first, "the probability at {} must lie between 0 and 1, got {}")
+    return _conformax.logarithms(p.ravel()).reshape(p.shape)
+
+
+def _checked_logarithms(first: int, block: np.ndarray) -> np.ndarray:
+    wide = _wide(block)
+    _refuse(~(wide <= _ROUNDING), wide, first, "the log-probability at {} must be at most 0, got {}")
+    return block
+
+
+def _wide(block: np.ndarray) -> np.ndarray:
+    """Numbers as `float64`; `uint16` holds the bits of bfloat16."""
+    if block.dtype == np.uint16:
+        block = (np.asarray(block).astype(np.uint32) << 16).view(np.float32)
+    return np.asarray(block, dtype=np.float64)
+
+
+def _refuse(wrong: np.ndarray, block: np.ndarray, first: int, message: str) -> None:
+    if wrong.any():
+        row, label = (int(axis[0]) for axis in np.nonzero(wrong))
+        raise ValueError(message.format(f"row {first + row}, class {label}", block[row, label]))
+
+
+def look_like_probabilities(rows: Logits) -> bool:
+    """Whether the first rows are not negative and sum to one."""
+    block = next((_wide(block[:100]) for _, block in rows.blocks()), np.empty((0, 0)))
+    if block.shape[0] == 0 or block.shape[1] < 2:
+        return False
+    return bool(((block >= 0) & (block <= 1)).all() and (np.abs(block.sum(axis=1) - 1) < 1e-2).all())
 
 
 def as_draws(u: Any) -> np.ndarray | None:

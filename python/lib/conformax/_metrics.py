@@ -110,7 +110,7 @@ class Evaluation(Mapping):
 def evaluate_sets(sets: Any, labels: Any, alpha: Any, strata: Sequence[int] | None = None, **more: Any) -> Evaluation:
     """Every metric at once."""
     sets = _as_sets(sets)
-    truth = as_labels(labels, sets.n_classes, sets.classes)
+    truth = as_labels(labels, sets.n_classes, sets.classes, sets.labels_are)
     found = _conformax.evaluate(
         sets.n_classes, sets.offsets, sets.indices, truth, level(alpha), None if strata is None else list(strata)
     )

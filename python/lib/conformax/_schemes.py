@@ -81,6 +81,7 @@ def calibrate(
     groups: Any,
     weights: Any,
     masked: str,
+    input: str,
     n_threads: int | None,
 ) -> _conformax.Calibration:
     """The calibration of these rows, of which some may have to choose clusters or ranks first."""
@@ -137,6 +138,7 @@ def calibrate(
     return calibrator.finish(
         alphas,
         names=None if names is None else [str(name) for name in names.tolist()],
+        input=input,
         delta=None if scheme.pac is None else level(scheme.pac),
         groups=group_names,
         estimated=bool(getattr(scheme.label_weights, "estimated", False)),

@@ -36,6 +36,7 @@ class PredictionSets(Sequence):
         *,
         n_classes: int,
         classes: Sequence[Any] | None = None,
+        labels_are: str | None = None,
         alpha: float | None = None,
         threshold: float | None = None,
         probabilities: np.ndarray | Callable[[], np.ndarray] | None = None,
@@ -45,6 +46,7 @@ class PredictionSets(Sequence):
         self.indices = np.asarray(indices, dtype=np.uint32)
         self.n_classes = int(n_classes)
         self.classes = None if classes is None else np.asarray(classes)
+        self.labels_are = labels_are
         self.alpha = alpha
         self.threshold = threshold
         self._probabilities = probabilities
@@ -109,7 +111,7 @@ class PredictionSets(Sequence):
         >>> PredictionSets([0, 2, 3], [2, 0, 1], n_classes=3).covers([0, 2])
         array([ True, False])
         """
-        truth = as_labels(labels, self.n_classes, self.classes)
+        truth = as_labels(labels, self.n_classes, self.classes, self.labels_are)
         if len(truth) != len(self):
             raise ValueError(f"there are {len(self)} sets but {len(truth)} labels")
         found = np.zeros(len(self), dtype=bool)
@@ -228,6 +230,7 @@ class PredictionSets(Sequence):
             self.indices[places],
             n_classes=self.n_classes,
             classes=self.classes,
+            labels_are=self.labels_are,
             alpha=self.alpha,
             threshold=self.threshold,
             probabilities=probabilities,

@@ -143,7 +143,7 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         # Classes that only calibrated are unknown to the estimator, and have its type all the same.
         loaded.classes_ = np.asarray([own.get(name, estimator.classes_.dtype.type(name)) for name in names])
         loaded.estimator_, loaded.conformal_ = estimator, conformal
-        conformal._names = loaded.classes_
+        conformal._names, conformal.labels_are = loaded.classes_, "names"
         return loaded
 
     def predict(self, X: Any) -> np.ndarray:
@@ -195,7 +195,7 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _conformal(self, seed: int) -> SplitConformalClassifier:
         shared = {name: getattr(self, name) for name in self._shared}
-        return SplitConformalClassifier(self.conformity_score, random_state=seed, **shared)
+        return SplitConformalClassifier(self.conformity_score, random_state=seed, labels_are="names", **shared)
 
     def _logits(self, X: Any) -> np.ndarray:
         """Rows × `classes_`; a class the estimator has not seen has logit −∞."""

@@ -7,7 +7,7 @@ use conformax::Alpha;
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LevelArgs {
     /// How often a set may miss the true label; repeat it for several levels [default: 0.1].
-    #[arg(long, value_name = "A", value_delimiter = ',')]
+    #[arg(long, value_name = "A", value_delimiter = ',', value_parser = level)]
     alpha: Vec<Alpha>,
     /// How often a set must hold the true label; another way to write --alpha.
     #[arg(long, value_name = "C", value_delimiter = ',', value_parser = confidence)]
@@ -26,7 +26,7 @@ impl LevelArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct OptionalLevelArgs {
     /// How often a set may miss the true label; repeat it for several levels [default: the model's].
-    #[arg(long, value_name = "A", value_delimiter = ',')]
+    #[arg(long, value_name = "A", value_delimiter = ',', value_parser = level)]
     alpha: Vec<Alpha>,
     /// How often a set must hold the true label; another way to write --alpha.
     #[arg(long, value_name = "C", value_delimiter = ',', value_parser = confidence)]
@@ -48,6 +48,16 @@ fn distinct(alpha: &[Alpha], confidence: &[Alpha]) -> Vec<Alpha> {
         }
     }
     levels
+}
+
+/// A level such as `0.1`. Files keep levels as numbers, so one that no double tells apart is refused here and not after
+/// the work.
+pub(crate) fn level(text: &str) -> Result<Alpha, String> {
+    let level: Alpha = text.parse().map_err(|error: conformax::Error| error.to_string())?;
+    match Alpha::new(level.value()) == Ok(level) {
+        true => Ok(level),
+        false => Err(format!("alpha must be a decimal that a double holds, got {level}")),
+    }
 }
 
 /// The level of a confidence such as `0.9`.

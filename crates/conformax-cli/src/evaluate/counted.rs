@@ -4,6 +4,7 @@ use conformax::{Evaluator, ScoreSpec, SeenRows};
 use conformax_io::Source;
 
 use crate::blocks::{for_each_block, in_block, with_logits};
+use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::numbers::{count, rows};
@@ -13,13 +14,13 @@ pub(super) fn read(
     mut evaluator: Evaluator<ScoreSpec>,
     console: &mut Console<'_>,
 ) -> Result<(Evaluator<ScoreSpec>, Vec<String>), Failure> {
-    let mut known = 1;
-    let source = for_each_block(source, "evaluating", console, |block, _| {
+    let mut doubt = LooksLikeProbabilities::with_model(&source);
+    let source = for_each_block(source, "evaluating", console, |block, console| {
+        doubt.look_at(block, console)?;
         // Groups of a column are learned as rows come.
-        if block.known_groups > known && evaluator.groups() < block.known_groups {
+        if evaluator.groups() > 0 && evaluator.groups() < block.known_groups {
             let same: Vec<usize> = (0..evaluator.groups()).collect();
             evaluator = evaluator.clone().regrouped(&same, block.known_groups)?;
-            known = block.known_groups;
         }
         let labels = block.labels.as_deref().expect("labels were required of the source");
         with_logits!(block, logits => evaluator.extend(logits.labelled(labels)?))

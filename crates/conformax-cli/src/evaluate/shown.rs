@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use conformax::{Intervals, Metrics, Strata, Stratum, Tally};
-use conformax_io::{KeptLevel, Model};
+use conformax_io::{KeptLevel, Model, printable};
 use serde::Serialize;
 
 use super::groups::{GroupEvaluation, group_table};
@@ -88,7 +88,8 @@ impl Evaluation {
             coverage_interval: kept
                 .law()
                 .filter(|_| law_holds)
-                .map(|law| law.interval_of_rows(CONFIDENCE, n)),
+                .map(|law| law.interval_of_rows(CONFIDENCE, n))
+                .transpose()?,
             intervals: tally.intervals(CONFIDENCE)?,
             mean_loss,
             groups,
@@ -104,9 +105,10 @@ pub(super) fn print(
     data: &str,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    writeln!(console.out(), "{}: {}, calibrated on {}", path.display(), model.score, rows(model.n))?;
+    let path = printable(&path.to_string_lossy()).to_string();
+    writeln!(console.out(), "{path}: {}, calibrated on {}", model.score, rows(model.n))?;
     if model.scheme != conformax::Scheme::default() || model.delta.is_some() {
-        writeln!(console.out(), "promise: {}", model.promise())?;
+        writeln!(console.out(), "promise: {}", printable(&model.promise()))?;
     }
     for result in results {
         writeln!(

@@ -156,7 +156,7 @@ fn parts_put_together_are_the_whole() {
         ("merge part0 seen1 -o x.json", "some parts are of a calibration and some of an evaluation"),
         ("merge part0 part1", "name the calibration file to write with -o"),
         ("merge seen0 seen1 -o x.json", "leave out -o"),
-        ("merge cal.npz -o x.json", "not a usable part"),
+        ("merge cal.npz -o x.json", "is data (npz), not a part that `merge` puts together"),
     ] {
         let message = folder.run(words).error();
         assert!(message.contains(wanted), "{words}: {message}");

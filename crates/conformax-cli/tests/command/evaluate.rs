@@ -24,7 +24,7 @@ fn figures_are_the_librarys() {
         let model = calibrate(EntmaxScore::default(), cal.as_logits(), &cal.labels, alpha).unwrap();
         let sets = model.predict(test.as_logits()).unwrap();
         let wanted = evaluate(&sets, &test.labels, alpha, &Strata::default()).unwrap();
-        let law = Level::new(200, alpha).law().interval_of_rows(0.95, 300);
+        let law = Level::new(200, alpha).law().interval_of_rows(0.95, 300).unwrap();
         assert_eq!(found["threshold"], model.thresholds().as_slice()[0]);
         assert_eq!(found["coverage"], wanted.coverage);
         assert_eq!(found["average_size"], wanted.average_size);

@@ -1,7 +1,8 @@
 //! A temporary folder with data in it, and the command to run there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
 
 use conformax::{Logits, split};
 
@@ -206,6 +207,16 @@ impl Folder {
     pub(crate) fn halves(rows: &Rows, seed: u64) -> (Rows, Rows) {
         let parts = split(rows.labels.len(), &[0.4, 0.6], seed).unwrap();
         (rows.take(&parts[0]), rows.take(&parts[1]))
+    }
+}
+
+/// Waits for what running commands will do, however long that takes on this machine; one that ends never will.
+#[track_caller]
+pub(crate) fn wait_until(running: &mut [&mut Child], mut done: impl FnMut() -> bool) {
+    while !done() {
+        let ended = running.iter_mut().find_map(|child| child.try_wait().unwrap());
+        assert!(ended.is_none() || done(), "a run ended before that: {ended:?}");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -5,9 +5,8 @@ use std::io::Write;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
-use crate::folder::Folder;
+use crate::folder::{Folder, wait_until};
 
 /// Makes runs start with both signals as a terminal has them. What is started in the background of a script inherits an
 /// ignored Ctrl-C; a signal that is handled here is at its default in whatever is run.
@@ -25,11 +24,7 @@ fn started(folder: &Folder, words: &str) -> (Child, ChildStdin) {
     let mut child = folder.command(words).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"{\"logits\":[0,1,2,3,4,5],\"label\":1}\n").unwrap();
-    let patience = Instant::now();
-    while folder.names().len() == before {
-        assert!(patience.elapsed() < Duration::from_secs(60), "the run never opened its output");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_until(&mut [&mut child], || folder.names().len() > before);
     (child, stdin)
 }
 

@@ -9,6 +9,7 @@ mod faces;
 mod folder;
 mod formats;
 mod interrupt;
+mod misuse;
 mod plan;
 mod predict;
 mod readme;

@@ -3,9 +3,8 @@
 use std::io::{Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-use crate::folder::Folder;
+use crate::folder::{Folder, wait_until};
 use crate::written::{Sample, Write};
 
 /// What can happen to a file.
@@ -109,11 +108,7 @@ fn a_later_file_that_changes_leaves_no_output() {
             folder.command("predict model.json - z.csv -o sets.csv").stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(&folder.read("z.csv")).unwrap();
-        let patience = Instant::now();
-        while folder.names() == before {
-            assert!(patience.elapsed() < Duration::from_secs(60), "the run never opened its output");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_until(&mut [&mut child], || folder.names() != before);
         change.make(&folder.file("z.csv"));
         drop(stdin);
         let output = child.wait_with_output().unwrap();

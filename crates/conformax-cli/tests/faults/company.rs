@@ -1,10 +1,9 @@
 //! Several processes at one output: each ends, and the file is whole and one of theirs.
 
 use std::process::{Child, ChildStdin, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::contents;
-use crate::folder::{Folder, Rows, SMALL_STUDY};
+use crate::folder::{Folder, Rows, SMALL_STUDY, wait_until};
 
 const ALPHAS: [&str; 4] = ["0.4", "0.3", "0.2", "0.1"];
 
@@ -18,12 +17,9 @@ fn waiting(folder: &Folder, more: &str) -> Vec<(Child, ChildStdin)> {
         std::io::Write::write_all(&mut stdin, b"{\"logits\":[0,1,2,3,4,5]}\n").unwrap();
         (child, stdin)
     };
-    let children = ALPHAS.iter().map(start).collect();
-    let patience = Instant::now();
-    while folder.names().len() < before + ALPHAS.len() {
-        assert!(patience.elapsed() < Duration::from_secs(60), "the runs never opened their output");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut children: Vec<_> = ALPHAS.iter().map(start).collect();
+    let mut running: Vec<_> = children.iter_mut().map(|(child, _)| child).collect();
+    wait_until(&mut running, || folder.names().len() >= before + ALPHAS.len());
     children
 }
 

@@ -3,6 +3,7 @@
 //! The zip crate reads the directory; the entries are then read side by side, each at its own position, because a zip
 //! reader gives out one entry at a time and labels would have to be held whole.
 
+use std::collections::HashSet;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -69,6 +70,7 @@ impl Directory {
         let damaged = |what: String| Error::new(path, Problem::Damaged { format: "an npz file", what });
         let mut archive =
             ZipArchive::new(io::BufReader::new(file.whole())).map_err(|error| damaged(error.to_string()))?;
+        each_name_once(file, archive.central_directory_start())?;
         let mut entries = Vec::new();
         for index in 0..archive.len() {
             let entry = archive.by_index_raw(index).map_err(|error| damaged(error.to_string()))?;
@@ -119,6 +121,29 @@ impl Directory {
         let inflated = DeflateDecoder::new(io::BufReader::with_capacity(1 << 18, section));
         npy::from_entry(Box::new(checked(inflated, entry.crc)), entry.len, path)
     }
+}
+
+/// Refuses a name that the directory has twice: which of the two is read would depend on the program.
+fn each_name_once(file: &PositionedFile, mut at: u64) -> Result<()> {
+    const RECORD: u64 = 46;
+    let mut names = HashSet::new();
+    while at + RECORD <= file.len() {
+        let mut record = [0; RECORD as usize];
+        file.read_exact_at(&mut record, at)?;
+        if !record.starts_with(b"PK\x01\x02") {
+            break;
+        }
+        let length = |place: usize| u16::from_le_bytes([record[place], record[place + 1]]);
+        let mut name = vec![0; length(28).into()];
+        file.read_exact_at(&mut name, at + RECORD)?;
+        at += RECORD + u64::from(length(28)) + u64::from(length(30)) + u64::from(length(32));
+        if let Some(name) = names.replace(name) {
+            let name = String::from_utf8_lossy(&name);
+            let name = name.strip_suffix(".npy").unwrap_or(&name);
+            return Err(Error::new(file.path(), Problem::ColumnTwice(name.to_owned())));
+        }
+    }
+    Ok(())
 }
 
 /// A stored entry is a slice of the file. Column-major logits are read in place, out of order, so their checksum is

@@ -11,6 +11,8 @@ use conformax::{
     Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Taxonomy, Thresholds, Tuning,
 };
 
+use crate::calibration::kind::{Kind, read_whole};
+use crate::data::utf8::{text, without_mark};
 use crate::error::{Error, InFile, Problem, Result};
 use crate::writing::output::{Output, Overwrite};
 use crate::{ClassNames, Input, Source};
@@ -203,11 +205,15 @@ impl Model {
         }
     }
 
-    /// Reads a calibration file.
+    /// Reads a calibration file; `-` is standard input.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).in_file(path)?;
-        let text = String::from_utf8(bytes).map_err(|_| Problem::NotUtf8).in_file(path)?;
-        Self::from_json(&text).in_file(path)
+        Self::from_bytes(&read_whole(path)?).in_file(path)
+    }
+
+    /// Reads the bytes of a calibration file; those of another kind of file are called what they are.
+    pub fn from_bytes(bytes: &[u8]) -> std::result::Result<Self, Problem> {
+        Kind::Model.expect(bytes)?;
+        Self::from_json(without_mark(bytes).and_then(text)?)
     }
 
     /// Writes a calibration file, whole or not at all.
@@ -224,8 +230,9 @@ impl Model {
         wire::File::from_model(self)?.into_text()
     }
 
-    /// Reads a calibration file from text.
+    /// Reads a calibration file from text, with or without a byte-order mark before it.
     pub fn from_json(text: &str) -> std::result::Result<Self, Problem> {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let model = wire::File::from_text(text)?.into_model()?;
         check::check(&model)?;
         Ok(model)

@@ -2,12 +2,14 @@
 //!
 //! The file is one line of JSON that says what it is, and then the accumulator's own bytes, which carry a checksum.
 
+use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 
 use conformax::{Alpha, Calibrator, Evaluator, Prior, ScoreSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::kind::{Kind, read_whole};
 use crate::calibration::model::Beside;
 use crate::error::{InFile, Problem, Result};
 use crate::writing::output::Output;
@@ -61,7 +63,7 @@ pub enum PartOf {
 struct Head {
     format: String,
     version: u32,
-    of: Kind,
+    of: Role,
     #[serde(skip_serializing_if = "Option::is_none")]
     class_names: Option<Vec<String>>,
     input: String,
@@ -82,7 +84,7 @@ struct Head {
 
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum Role {
     Calibration,
     Evaluation,
 }
@@ -91,9 +93,9 @@ impl Part {
     /// The file's bytes.
     pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, Problem> {
         let (of, model, body) = match &self.of {
-            PartOf::Calibration(calibrator) => (Kind::Calibration, None, calibrator.to_bytes()),
+            PartOf::Calibration(calibrator) => (Role::Calibration, None, calibrator.to_bytes()),
             PartOf::Evaluation { evaluator, model } => {
-                (Kind::Evaluation, Some(model.clone()), evaluator.to_bytes())
+                (Role::Evaluation, Some(model.clone()), evaluator.to_bytes())
             }
         };
         let head = Head {
@@ -133,8 +135,8 @@ impl Part {
         }
         let core = |error: conformax::Error| Problem::Part(error.to_string());
         let of = match (head.of, head.model) {
-            (Kind::Calibration, None) => PartOf::Calibration(Calibrator::from_bytes(body).map_err(core)?),
-            (Kind::Evaluation, Some(model)) => {
+            (Role::Calibration, None) => PartOf::Calibration(Calibrator::from_bytes(body).map_err(core)?),
+            (Role::Evaluation, Some(model)) => {
                 PartOf::Evaluation { evaluator: Evaluator::from_bytes(body).map_err(core)?, model }
             }
             _ => return refuse("it is a part of nothing there is".to_owned()),
@@ -157,10 +159,18 @@ impl Part {
         })
     }
 
-    /// Reads a file.
+    /// Reads a file; `-` is standard input.
     pub fn read(path: &Path) -> Result<Self> {
-        let bytes = std::fs::read(path).in_file(path)?;
+        let bytes = read_whole(path)?;
+        Kind::Part.expect(&bytes).in_file(path)?;
         Self::from_bytes(&bytes).in_file(path)
+    }
+
+    /// A number over all it holds: parts of the same rows have the same, and hardly any others.
+    pub fn fingerprint(&self) -> std::result::Result<u64, Problem> {
+        let mut hasher = std::hash::DefaultHasher::new();
+        self.to_bytes()?.hash(&mut hasher);
+        Ok(hasher.finish())
     }
 
     /// Writes into an output, whole or not at all.

@@ -15,8 +15,9 @@ pub enum Input {
     LogProbabilities,
 }
 
-/// A log-probability this far above 0 is still taken for rounding: half precision has an epsilon of 1e-3.
-const ROUNDING_ABOVE_ZERO: f64 = 1e-2;
+/// A probability this far above 1, or its logarithm above 0, is still taken for rounding: a softmax in single precision may
+/// give 1.0000001, and half precision has an epsilon of 1e-3.
+const ROUNDING: f64 = 1e-2;
 
 impl Input {
     /// The name it is written with.
@@ -64,7 +65,7 @@ impl Input {
 
 fn check_logarithms(values: impl Iterator<Item = f64>) -> Result<(), (usize, Problem)> {
     for (index, value) in values.enumerate() {
-        if value.is_nan() || value > ROUNDING_ABOVE_ZERO {
+        if value.is_nan() || value > ROUNDING {
             return Err((index, Problem::LogProbability(value)));
         }
     }
@@ -73,7 +74,7 @@ fn check_logarithms(values: impl Iterator<Item = f64>) -> Result<(), (usize, Pro
 
 fn logarithms(values: impl Iterator<Item = f64>, out: &mut Vec<f64>) -> Result<(), (usize, Problem)> {
     for (index, value) in values.enumerate() {
-        if !(0.0..=1.0).contains(&value) {
+        if !(0.0..=1.0 + ROUNDING).contains(&value) {
             return Err((index, Problem::Probability(value)));
         }
         out.push(conformax::log_probability(value));
@@ -90,6 +91,15 @@ mod tests {
         let mut out = Values::new(Dtype::F32);
         Input::Probabilities.into_logits(&mut Values::F32(vec![0.0, 1.0]), &mut out).unwrap();
         assert_eq!(out, Values::F64(vec![f64::NEG_INFINITY, 0.0]));
+    }
+
+    #[test]
+    fn rounding_above_one_is_no_error() {
+        let mut out = Values::new(Dtype::F64);
+        let mut numbers = Values::F32(vec![1.0_f32.next_up(), 0.0]);
+        Input::Probabilities.into_logits(&mut numbers, &mut out).unwrap();
+        let Values::F64(logits) = out else { panic!("logarithms are f64") };
+        assert!((0.0..1e-6).contains(&logits[0]) && logits[1] == f64::NEG_INFINITY);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use crate::calibration::kind::Kind;
 use crate::data::format::Format;
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::PositionedFile;
@@ -30,6 +31,19 @@ impl File {
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What tells it from every other file; `None` for a pipe that may be another one each time.
+    pub(crate) fn identity(&self) -> Option<PathBuf> {
+        if self.path == Path::new("-") {
+            return Some(self.path.clone());
+        }
+        let stamp = self.stamps[0].as_ref()?;
+        // Names differ where one is a link to the other, which the numbers of files tell and paths do not always.
+        match stamp.identity() {
+            Some((device, number)) => Some(PathBuf::from(format!("{device}/{number}"))),
+            None => std::fs::canonicalize(&self.path).ok(),
+        }
     }
 
     /// An error where this file, or the one with its labels, is no longer what it was when the data set was opened.
@@ -102,6 +116,10 @@ fn start_of(file: &PositionedFile) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     file.whole().take(START as u64).read_to_end(&mut start).in_file(file.path())?;
     check_compression(&start).in_file(file.path())?;
+    if let Some(kind) = Kind::of_bytes(&start) {
+        let problem = Problem::OtherKind { found: kind.name().to_owned(), wanted: "data" };
+        return Err(Error::new(file.path(), problem));
+    }
     Ok(start)
 }
 

@@ -189,8 +189,13 @@ struct Doubt {
     whole: Option<Vec<i64>>,
 }
 
+/// The whole number that a float is, where it is one: numbers of rows pass through floats wherever a cell was missing.
+pub(crate) fn whole(value: f64) -> Option<i64> {
+    (value.fract() == 0.0 && value.abs() < 9e15).then_some(value as i64)
+}
+
 /// Rows that are looked at.
-const LOOK: usize = 32;
+pub(crate) const LOOK: usize = 32;
 /// Fewer rows than this count up by chance.
 const FEWEST_COUNTING: usize = 3;
 /// Fewer whole numbers than this differ by chance.

@@ -1,6 +1,6 @@
 //! The files that `Data` names, in order: folders become their shards, sorted by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use crate::data::format::Format;
@@ -21,8 +21,18 @@ pub(crate) fn shards(data: &Data) -> Result<Vec<File>> {
                     false => files.push(File::new(path, None)),
                 }
             }
+            each_once(&files)?;
             Ok(files)
         }
+    }
+}
+
+/// Refuses a file that is there twice, whatever its names: its rows would be twice as many as there are.
+fn each_once(files: &[File]) -> Result<()> {
+    let mut before = HashSet::new();
+    match files.iter().find(|file| file.identity().is_some_and(|identity| !before.insert(identity))) {
+        Some(twice) => Err(Error::new(twice.path(), Problem::FileTwice)),
+        None => Ok(()),
     }
 }
 

@@ -21,6 +21,11 @@ impl Stamp {
         let data = std::fs::metadata(path).ok().filter(Metadata::is_file)?;
         Some(Self { len: data.len(), modified: data.modified().ok(), identity: identity(&data) })
     }
+
+    /// What a file keeps under any name, where there is such a number.
+    pub(crate) fn identity(&self) -> Option<(u64, u64)> {
+        self.identity
+    }
 }
 
 #[cfg(unix)]

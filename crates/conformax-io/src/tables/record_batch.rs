@@ -10,7 +10,7 @@ use arrow_schema::{ArrowError, DataType, Schema};
 use crate::data::class_names::from_json;
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::reader::{CLASS_NAMES, Layout, Rows, Wanted};
-use crate::reading::roles::Doubts;
+use crate::reading::roles::{Doubts, LOOK, whole};
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
 /// Which columns of a schema are what.
@@ -157,20 +157,31 @@ impl TableColumns {
         if doubts.settled() {
             return Ok(());
         }
-        let whole = columns.iter().map(|&column| {
-            let integer =
-                matches!(cell_type(batch.column(column).data_type()), CellType::Int | CellType::UInt);
-            integer.then(|| arrow_cast::cast(batch.column(column), &DataType::Int64)).transpose()
+        let batch = batch.slice(0, batch.num_rows().min(LOOK));
+        let numbers = columns.iter().map(|&column| {
+            let column = batch.column(column);
+            let kind = match cell_type(column.data_type()) {
+                CellType::Int | CellType::UInt => Some(DataType::Int64),
+                CellType::Float => Some(DataType::Float64),
+                CellType::Bool | CellType::Text => None,
+            };
+            kind.map(|kind| arrow_cast::cast(column, &kind)).transpose()
         });
-        let whole: std::result::Result<Vec<Option<ArrayRef>>, ArrowError> = whole.collect();
-        let whole = whole.map_err(|error| arrow_problem(&error)).in_file(path)?;
+        let numbers: std::result::Result<Vec<Option<ArrayRef>>, ArrowError> = numbers.collect();
+        let numbers = numbers.map_err(|error| arrow_problem(&error)).in_file(path)?;
         for row in 0..batch.num_rows() {
             if doubts.settled() {
                 break;
             }
-            for (class, column) in whole.iter().enumerate() {
-                let cells = column.as_ref().map(|column| column.as_primitive::<Int64Type>());
-                doubts.take(class, cells.filter(|cells| cells.is_valid(row)).map(|cells| cells.value(row)));
+            for (class, column) in numbers.iter().enumerate() {
+                let cell =
+                    column.as_ref().filter(|column| column.is_valid(row)).and_then(|column| match column
+                        .as_primitive_opt::<Int64Type>(
+                    ) {
+                        Some(cells) => Some(cells.value(row)),
+                        None => whole(column.as_primitive::<Float64Type>().value(row)),
+                    });
+                doubts.take(class, cell);
             }
             doubts.end_row().map_err(|name| doubted(&name, path))?;
         }

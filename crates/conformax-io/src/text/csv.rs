@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::data::utf8::text;
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::reader::{Layout, Reader, Rows, Wanted};
-use crate::reading::roles::Doubts;
+use crate::reading::roles::{Doubts, whole};
 use crate::reading::stream::{Next, Patience, Stream};
 use crate::text::csv_records::CsvRecords;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
@@ -94,12 +94,13 @@ impl CsvReader {
             let named = |problem| Error::new(&self.path, problem).in_row(self.row).in_column(name);
             let cell = text(cell).map_err(named)?.trim();
             if let Some(class) = role.class {
-                columns.logits[first + class] = number(cell).map_err(|problem| match self.layout.names {
+                let logit = number(cell).map_err(|problem| match self.layout.names {
                     Some(_) => named(problem),
                     None => Error::new(&self.path, problem).in_row(self.row).in_class(class),
                 })?;
+                columns.logits[first + class] = logit;
                 if doubtful {
-                    self.doubts.take(class, cell.parse().ok());
+                    self.doubts.take(class, cell.parse().ok().or_else(|| whole(logit)));
                 }
             }
             let cell = (!cell.is_empty()).then_some(cell);

@@ -159,7 +159,7 @@ impl SetsWriter {
     pub fn create(path: &Path, overwrite: Overwrite, columns: &SetColumns) -> Result<Self> {
         let live = Output::is_special(path);
         let format = Format::of_name(path).or(live.then_some(Format::JsonLines));
-        let format = format.ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
+        let format = format.ok_or_else(|| Error::new(path, Problem::SetsName))?;
         let output = Output::create(path, overwrite)?;
         let path = output.path().to_owned();
         Ok(Self { live, ..Self::new(Target::File(output), &path, format, columns)? })

@@ -171,7 +171,7 @@ fn bands(results: &mut Results, name: &str, n_cal: u64, n_test: u64) {
         for is_tuned in [false, true] {
             let n_cal = if is_tuned { (n_cal * 3).div_ceil(5) } else { n_cal };
             let law = CoverageLaw::at_level(n_cal, Alpha::new(alpha).unwrap());
-            let (low, high) = law.interval_of_rows(0.95, n_test);
+            let (low, high) = law.interval_of_rows(0.95, n_test).unwrap();
             results.bands.push(CoverageBand {
                 benchmark: name.to_owned(),
                 alpha,

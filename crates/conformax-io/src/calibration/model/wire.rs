@@ -204,6 +204,9 @@ impl File {
         check_version(text)?;
         let damaged = |error: serde_json::Error| Problem::Model(format!("it is damaged: {error}"));
         let mut file: Self = serde_json::from_str(text).map_err(damaged)?;
+        if file.version == OLDEST && file.is_of_second_version() {
+            return refuse("it says version 1 and has fields of version 2: it was edited; calibrate again");
+        }
         match file.checksum.take() {
             Some(sum) if sum != checksum(&file.plain_text()?) => refuse(
                 "its contents do not match its checksum: it was damaged or edited since it was written; calibrate again",
@@ -211,6 +214,14 @@ impl File {
             None if file.version > OLDEST => refuse("its checksum is missing"),
             _ => Ok(file),
         }
+    }
+
+    /// Whether it has what the first version had not, and with it a checksum to be held to.
+    fn is_of_second_version(&self) -> bool {
+        let tuned = self.tuning.as_ref().map(|tuning| &tuning.rows);
+        let mut rows = [Some(&self.calibrating_rows), tuned].into_iter().flatten();
+        let counted = rows.any(|rows| matches!(rows, RowsEntry::Once { .. }));
+        counted || self.checksum.is_some() || !matches!(self.input, InputName::Logits)
     }
 
     pub(super) fn from_model(model: &Model) -> Result<Self, Problem> {

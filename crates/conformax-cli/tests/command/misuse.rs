@@ -1,0 +1,241 @@
+//! What people do by mistake: a file twice, one kind of file for another, options that would go unheard.
+
+use std::process::Stdio;
+
+use crate::folder::{Folder, Rows};
+
+/// A few rows of two classes, enough to calibrate at alpha 0.5.
+const ROWS: &str = "cat,dog,label\n2.5,1,cat\n0.5,2,dog\n1,1.5,cat\n3,0.25,cat\n0,1,dog\n";
+
+#[test]
+fn a_file_that_is_given_twice_would_count_its_rows_twice() {
+    let folder = Folder::with_model();
+    folder.write("c.csv", ROWS);
+    std::fs::create_dir(folder.file("shards")).unwrap();
+    std::fs::hard_link(folder.file("c.csv"), folder.file("shards/linked.csv")).unwrap();
+    for words in [
+        "calibrate c.csv c.csv -o m.json",
+        "calibrate c.csv ./c.csv -o m.json",
+        "calibrate c.csv shards -o m.json",
+        "evaluate model.json test.npz test.npz",
+        "predict model.json test.npz test.npz",
+        "split c.csv c.csv -o a.csv b.csv",
+        "inspect c.csv c.csv",
+        "calibrate - - -o m.json",
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains("is given twice: its rows would count twice"), "{words}: {message}");
+        assert!(!folder.file("m.json").exists(), "{words}");
+    }
+    folder.write("d.csv", ROWS.replace("2.5", "2.25"));
+    folder.run("calibrate c.csv d.csv -o m.json").ok();
+}
+
+#[test]
+fn a_part_that_is_given_twice_would_count_its_rows_twice() {
+    let folder = Folder::with_model();
+    folder.write("other.npz", Rows::new(100, 3).npz());
+    folder.run("calibrate cal.npz --partial -o p0").ok();
+    folder.run("calibrate other.npz --partial -o p1").ok();
+    folder.run("evaluate model.json test.npz --partial -o e0").ok();
+    for part in ["p0", "e0"] {
+        folder.write("copy", folder.read(part));
+        for words in [format!("merge {part} {part}"), format!("merge {part} copy")] {
+            let message = folder.run(&words).error();
+            assert!(message.contains(&format!("holds the same rows as `{part}`")), "{words}: {message}");
+        }
+    }
+    folder.run("merge p0 p1 -o m.json").ok();
+    let ran = folder.run("merge e0").ok();
+    assert!(ran.out.contains("of 1 part\n"), "{}", ran.out);
+}
+
+#[test]
+fn a_file_in_the_place_of_another_is_called_what_it_is() {
+    let folder = Folder::with_model();
+    folder.write("rows.csv", ROWS);
+    folder.write("rows.jsonl", "{\"logits\": [1, 2], \"label\": 0}\n");
+    folder.run("calibrate cal.npz --partial -o part").ok();
+    let cases = [
+        ("predict part test.npz", "part: is a part that `merge` puts together, not a calibration file"),
+        ("evaluate test.npz model.json", "test.npz: is data (npz), not a calibration file"),
+        ("predict rows.csv test.npz", "rows.csv: is data (CSV), not a calibration file"),
+        ("predict rows.jsonl test.npz", "rows.jsonl: is data (JSON Lines), not a calibration file"),
+        (
+            "merge model.json -o m.json",
+            "model.json: is a calibration file, not a part that `merge` puts together",
+        ),
+        ("merge cal.npz -o m.json", "cal.npz: is data (npz), not a part that `merge` puts together"),
+        ("predict model.json model.json", "model.json: is a calibration file, not data"),
+        ("calibrate part -o m.json", "part: is a part that `merge` puts together, not data"),
+        ("inspect part", "part: is a part that `merge` puts together, not data"),
+    ];
+    for (words, wanted) in cases {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+    }
+}
+
+#[test]
+fn options_that_would_go_unheard_are_refused() {
+    let folder = Folder::with_model();
+    folder.run("calibrate cal.npz --partial -o part").ok();
+    let cases = [
+        ("merge part -o m.json --expect-coverage", "leave out --expect-coverage"),
+        ("merge part -o m.json --allow-seen", "leave out --expect-coverage and --allow-seen"),
+        ("calibrate cal.npz --partial --json -o m.json", "cannot be used with"),
+        ("predict model.json test.npz --format csv -o sets.jsonl", "--format is for standard output"),
+        ("predict model.json test.npz -o noext", "sets are written as .parquet, .arrow, .jsonl or .csv"),
+    ];
+    let before = folder.names();
+    for (words, wanted) in cases {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+}
+
+#[test]
+fn numbers_beyond_all_use_are_refused_at_the_option() {
+    let folder = Folder::with_model();
+    for words in [
+        "calibrate - --alpha 1e-400 -o m.json",
+        "tune - --alpha 1e-400 -o m.json",
+        "compare - --alpha 1e-400",
+        "predict model.json - --alpha 1e-400",
+        "evaluate model.json - --alpha 0.1,0.123456789012345678",
+        "plan --alpha 1e-400",
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains("alpha must be a decimal that a double holds"), "{words}: {message}");
+        assert!(message.contains("--alpha"), "{words}: {message}");
+    }
+    for threads in ["1025", "20000", "100000", "-1"] {
+        let message = folder.run(&format!("predict model.json test.npz --threads={threads}")).error();
+        assert!(message.contains("--threads"), "{message}");
+    }
+    folder.run("predict model.json test.npz --threads 3").ok();
+}
+
+#[test]
+fn a_part_of_a_split_without_rows_is_refused() {
+    let folder = Folder::empty();
+    folder.write("c.csv", ROWS);
+    let message = folder.run("split c.csv --fractions 0.99,0.01 -o a.csv b.csv").error();
+    assert!(
+        message.contains("b.csv: would hold no rows: the fraction 0.01 of 5 rows leaves none"),
+        "{message}"
+    );
+    let message = folder.run("split c.csv --fractions 1,0 -o a.csv b.csv").error();
+    assert!(message.contains("a fraction must lie strictly between 0 and 1, got 0"), "{message}");
+    let message = folder.run("split c.csv --fractions 0.5,0.4 -o a.csv b.csv").error();
+    assert!(message.contains("fractions must sum to 1, these sum to 0.9"), "{message}");
+    assert_eq!(folder.names(), ["c.csv"]);
+}
+
+#[test]
+fn numbers_of_rows_are_no_class_when_they_are_floats_either() {
+    let folder = Folder::empty();
+    let table = |first: &dyn Fn(usize) -> String| {
+        let rows = (0..12).map(|row| {
+            format!("{},{}.5,{}.25,{}\n", first(row), row % 3, (row + 1) % 4, ["cat", "dog"][row % 2])
+        });
+        rows.fold("n,cat,dog,label\n".to_owned(), |text, row| text + &row)
+    };
+    folder.write("counted.csv", table(&|row| format!("{row}.0")));
+    folder.write("told.csv", table(&|row| format!("{}.0", row * 7919 % 101)));
+    folder.write("exponents.csv", table(&|row| format!("{row}e0")));
+    for name in ["counted.csv", "told.csv", "exponents.csv"] {
+        let message = folder.run(&format!("calibrate {name} -o m.json")).error();
+        assert!(
+            message.contains("column `n`: holds whole numbers that identify or number rows"),
+            "{message}"
+        );
+        folder.run(&format!("calibrate {name} --drop n --alpha 0.4 --force -o model.json")).ok();
+    }
+    folder.write("logits.csv", table(&|row| format!("{}.0", row % 4)));
+    folder.run("calibrate logits.csv --alpha 0.4 -o m.json").ok();
+}
+
+#[test]
+fn probabilities_are_pointed_out_to_whoever_has_a_model_of_logits() {
+    let folder = Folder::empty();
+    folder.write("cal.csv", ROWS);
+    folder.write("p.csv", "cat,dog,label\n0.25,0.75,dog\n0.5,0.5,cat\n");
+    folder.run("calibrate cal.csv --alpha 0.4 -o model.json").ok();
+    for words in ["predict model.json p.csv", "evaluate model.json p.csv"] {
+        let ran = folder.run(words).ok();
+        assert!(ran.err.contains("sum to 1, as probabilities do"), "{words}: {}", ran.err);
+        assert!(ran.err.contains("as the model was calibrated on"), "{words}: {}", ran.err);
+    }
+    let ran = folder.run("predict model.json cal.csv").ok();
+    assert!(!ran.err.contains("warning"), "{}", ran.err);
+    folder.run("calibrate p.csv --alpha 0.4 --input probabilities -o of-p.json").ok();
+    let message = folder.run("predict of-p.json cal.csv").error();
+    assert!(message.contains("probability must lie between 0 and 1"), "{message}");
+    assert!(message.contains("or what calibrated the model"), "{message}");
+}
+
+#[test]
+fn a_model_and_parts_may_come_through_a_pipe() {
+    let folder = Folder::with_model();
+    let plain = folder.run("predict model.json test.npz").ok().out;
+    let model = folder.read("model.json");
+    assert_eq!(folder.run_with("predict - test.npz", &model).ok().out, plain);
+    let message = folder.run_with("predict - -", &model).error();
+    assert!(message.contains("standard input is the calibration file"), "{message}");
+    folder.run("calibrate cal.npz --partial -o part").ok();
+    folder.run_with("merge - -o merged.json", &folder.read("part")).ok();
+    assert_eq!(folder.read("merged.json"), model);
+    let csv = folder.run("predict model.json test.npz --format csv").ok().out;
+    assert_eq!(folder.run("predict model.json test.npz -o - --format csv").ok().out, csv);
+}
+
+/// A table that nobody can read is no reason to make the file again.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_standard_output_tells_what_was_written() {
+    let folder = Folder::with_data();
+    let cases = [
+        ("calibrate cal.npz -o m.json", "m.json was written"),
+        ("tune cal.npz -o t.json", "t.json was written"),
+        ("split test.npz -o a.npz b.npz", "a.npz, b.npz were written"),
+    ];
+    for (words, wanted) in cases {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = folder.command(words).stdout(Stdio::from(full)).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}: {err}");
+        assert!(err.contains("writing to standard output") && err.contains(wanted), "{words}: {err}");
+    }
+    assert_eq!(folder.names(), ["a.npz", "b.npz", "cal.npz", "m.json", "t.json", "test.npz"]);
+}
+
+/// Names come from files and may hold anything; what a person reads holds no control characters.
+#[test]
+fn no_table_lets_control_characters_through() {
+    let folder = Folder::empty();
+    folder.write("c\u{1b}[2J.csv", ROWS.replace("cat", "c\u{1b}[2J\u{7}t"));
+    folder.write("m\u{1b}]0;x\u{7}.json", "");
+    let run = |words: &[&str]| {
+        let output = folder.command("").args(words).output().unwrap();
+        let seen = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
+        assert!(!seen.contains(|c: char| c.is_control() && c != '\n'), "{words:?}: {seen:?}");
+        seen
+    };
+    let (data, model) = ("c\u{1b}[2J.csv", "m\u{1b}]0;x\u{7}.json");
+    run(&["inspect", model]);
+    run(&["calibrate", data, "--alpha", "0.4", "--force", "-o", model]);
+    assert!(run(&["inspect", model]).contains("c\\u{1b}[2J\\u{7}t"));
+    assert!(run(&["inspect", data]).contains("c\\u{1b}[2J\\u{7}t"));
+    run(&["evaluate", model, data]);
+    assert!(run(&["evaluate", model, data, "--allow-seen"]).contains("m\\u{1b}]0;x\\u{7}.json"));
+    run(&["predict", model, data]);
+    run(&["predict", model, data, "-o", "s\u{1b}.csv"]);
+    run(&["split", data, "-o", "a\u{1b}.csv", "b\u{1b}.csv"]);
+    run(&["tune", data, "-o", "t\u{1b}.json"]);
+    run(&["compare", data, "--splits", "2"]);
+    run(&["study", "no\u{1b}.toml", "-o", "o\u{1b}ut"]);
+    run(&["frob\u{1b}nicate"]);
+    run(&["plan", "--alpha", "0.1\u{1b}"]);
+}

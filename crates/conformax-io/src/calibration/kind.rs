@@ -1,0 +1,108 @@
+//! What kind of file this is, so that one in the place of another is called what it is.
+
+use std::io::Read;
+use std::path::Path;
+
+use crate::Format;
+use crate::data::utf8::without_mark;
+use crate::error::{InFile, Problem, Result};
+
+/// A file that is read whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Model,
+    Part,
+}
+
+impl Kind {
+    /// What the first bytes say; both formats name themselves before anything else.
+    pub(crate) fn of_bytes(start: &[u8]) -> Option<Self> {
+        let start = without_mark(start).ok()?;
+        let packed = start.iter().copied().filter(|byte| !byte.is_ascii_whitespace());
+        let start: Vec<u8> = packed.take(64).collect();
+        let says = |format: &str| start.starts_with(format!("{{\"format\":\"{format}\"").as_bytes());
+        match () {
+            () if says("conformax-calibration") => Some(Self::Model),
+            () if says("conformax-part") => Some(Self::Part),
+            () => None,
+        }
+    }
+
+    /// The kind as a noun phrase.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Model => "a calibration file",
+            Self::Part => "a part that `merge` puts together",
+        }
+    }
+
+    /// Refuses what is clearly another kind of file; what may be a damaged one of this kind is for its reader to judge.
+    pub(crate) fn expect(self, bytes: &[u8]) -> std::result::Result<(), Problem> {
+        let other = |found: String| Err(Problem::OtherKind { found, wanted: self.name() });
+        match Self::of_bytes(bytes) {
+            Some(found) if found == self => Ok(()),
+            Some(found) => other(found.name().to_owned()),
+            None => match Format::of_bytes(bytes) {
+                None => Ok(()),
+                Some(Format::JsonLines) if !is_row(bytes) => Ok(()),
+                Some(Format::Csv) if !is_table(bytes) => Ok(()),
+                Some(format) => other(format!("data ({format})")),
+            },
+        }
+    }
+}
+
+fn first_line(bytes: &[u8]) -> &[u8] {
+    bytes.split(|byte| *byte == b'\n').next().unwrap_or_default()
+}
+
+/// Whether JSON begins with a row of data; other JSON may be a file of ours with something missing.
+fn is_row(bytes: &[u8]) -> bool {
+    serde_json::from_slice(first_line(bytes)).is_ok_and(|row: serde_json::Value| row.get("logits").is_some())
+}
+
+/// Whether text begins with the names of columns.
+fn is_table(bytes: &[u8]) -> bool {
+    first_line(bytes).iter().any(|byte| b",;\t".contains(byte))
+}
+
+/// All bytes of a file; `-` is standard input.
+pub(crate) fn read_whole(path: &Path) -> Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return std::fs::read(path).in_file(path);
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin().lock().read_to_end(&mut bytes).in_file(path)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_in_the_place_of_another_is_called_what_it_is() {
+        let said = |kind: Kind, bytes: &[u8]| kind.expect(bytes).map_err(|problem| problem.to_string());
+        let (model, part) =
+            (b"{\n  \"format\": \"conformax-calibration\",", b"{\"format\":\"conformax-part\",");
+        assert_eq!(said(Kind::Model, model), Ok(()));
+        assert_eq!(said(Kind::Part, part), Ok(()));
+        assert_eq!(
+            said(Kind::Part, model).unwrap_err(),
+            "is a calibration file, not a part that `merge` puts together"
+        );
+        assert_eq!(
+            said(Kind::Model, part).unwrap_err(),
+            "is a part that `merge` puts together, not a calibration file"
+        );
+        assert_eq!(said(Kind::Model, b"PK\x03\x04").unwrap_err(), "is data (npz), not a calibration file");
+        assert_eq!(
+            said(Kind::Model, b"cat,dog\n1,2\n").unwrap_err(),
+            "is data (CSV), not a calibration file"
+        );
+        let rows = b"{\"logits\": [1, 2]}\n{\"logits\": [2, 1]}\n";
+        assert_eq!(said(Kind::Model, rows).unwrap_err(), "is data (JSON Lines), not a calibration file");
+        assert_eq!(said(Kind::Model, b"{\"a\": 1}"), Ok(()));
+        assert_eq!(said(Kind::Model, b"no file of ours\n"), Ok(()));
+    }
+}

@@ -1,0 +1,72 @@
+"""How many calibration rows are enough: the exact law of coverage, before there are any."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from . import _conformax
+from ._levels import levels
+
+_USUAL_ROWS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+_USUAL_PRECISIONS = (0.05, 0.02, 0.01, 0.005)
+
+
+def plan(
+    alpha: Any = None,
+    *,
+    confidence_level: Any = None,
+    n: int | Iterable[int] | None = None,
+    precision: float | Iterable[float] | None = None,
+    probability: float = 0.95,
+) -> dict[str, Any]:
+    """How far coverage can stray with `n` calibration rows, and how many rows a `precision` takes.
+
+    The law is exact and the same for every classifier and score without ties. `n` and `precision` are one or several;
+    without either, the usual ones. The numbers are those of `conformax plan --json`: `rows_needed` below which sets are
+    full, `outlooks` with rank, mean, standard deviation, the central interval that holds coverage with `probability`
+    and the chance of less than `1 − alpha`, and `needs`, the rows with which coverage is that near to `1 − alpha`.
+
+    >>> import conformax
+    >>> plan = conformax.plan(0.1, n=1000, precision=0.02)
+    >>> plan["rows_needed"], plan["needs"]
+    (9, [{'precision': 0.02, 'n': 854}])
+    >>> "{:.3f} to {:.3f}".format(*plan["outlooks"][0]["coverage_interval"])
+    '0.881 to 0.918'
+    """
+    wanted, several = levels(alpha, confidence_level)
+    if several:
+        raise ValueError("a plan is for one level, got a list")
+    [level] = wanted
+    unasked = n is None and precision is None
+    rows = _USUAL_ROWS if unasked else _each(n)
+    precisions = [p for p in _USUAL_PRECISIONS if p < float(level)] if unasked else _each(precision)
+    return {
+        "alpha": float(level),
+        "probability": probability,
+        "rows_needed": _conformax.rows_needed(level),
+        "outlooks": [_outlook(count, level, probability) for count in rows],
+        "needs": [
+            {"precision": near, "n": _conformax.rows_for_precision(level, near, probability)} for near in precisions
+        ],
+    }
+
+
+def _outlook(n: int, level: str, probability: float) -> dict[str, Any]:
+    if n < 1:
+        raise ValueError(f"n must be at least 1, got {n}")
+    rank, mean, deviation, interval, below = _conformax.outlook(n, level, probability)
+    return {
+        "n": n,
+        "rank": rank,
+        "mean": mean,
+        "standard_deviation": deviation,
+        "coverage_interval": interval,
+        "probability_below": below,
+    }
+
+
+def _each(values: Any) -> list[Any]:
+    if values is None:
+        return []
+    return list(values) if isinstance(values, Iterable) else [values]

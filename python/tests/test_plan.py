@@ -1,0 +1,50 @@
+"""Plans: the numbers of `conformax plan`, from Python."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import conformax
+
+
+def command(*words):
+    ran = subprocess.run(
+        [sys.executable, "-m", "conformax", "plan", "--json", *words], capture_output=True, text=True, timeout=120
+    )
+    return json.loads(ran.stdout)
+
+
+@pytest.mark.parametrize(
+    "words, asked",
+    [
+        ([], {}),
+        (["--alpha", "0.03"], {"alpha": 0.03}),
+        (["--confidence", "0.95", "--n", "30,1000"], {"confidence_level": 0.95, "n": [30, 1000]}),
+        (["--alpha", "0.2", "--precision", "0.02"], {"alpha": "0.20", "precision": 0.02}),
+        (["--n", "5", "--probability", "0.5"], {"n": 5, "probability": 0.5}),
+    ],
+)
+def test_numbers_are_the_commands(words, asked):
+    found = conformax.plan(**asked)
+    # Tuples and lists are the same in JSON.
+    assert json.loads(json.dumps(found)) == command(*words)
+
+
+@pytest.mark.parametrize(
+    "asked, message",
+    [
+        ({"alpha": 1.5}, "alpha must lie strictly between 0 and 1"),
+        ({"alpha": 0.1, "confidence_level": 0.9}, "not both"),
+        ({"alpha": [0.1, 0.2]}, "one level"),
+        ({"n": 0}, "n must be at least 1, got 0"),
+        ({"n": 10, "probability": 95.0}, "95"),
+        ({"precision": 0.0}, "precision"),
+    ],
+)
+def test_what_cannot_be_planned_says_why(asked, message):
+    with pytest.raises(ValueError, match=message):
+        conformax.plan(**asked)
