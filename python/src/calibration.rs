@@ -140,6 +140,12 @@ impl Calibration {
         Ok(Self { model: Model { levels, ..self.model.clone() } })
     }
 
+    /// What predicting at these levels takes and no more: without scores, rows and the record of tuning.
+    fn for_prediction(&self, alphas: Vec<String>) -> PyResult<Self> {
+        let model = self.with_levels(alphas)?.model;
+        Ok(Self { model: Model { scores: None, calibrating_rows: RowSet::default(), tuning: None, ..model } })
+    }
+
     /// The calibration file as text.
     fn to_json(&self) -> PyResult<String> {
         self.model.to_json().map_err(|problem| PyValueError::new_err(problem.to_string()))

@@ -11,6 +11,7 @@ mod cuda;
 mod error;
 mod evaluate;
 mod law;
+mod partial;
 mod predict;
 mod probabilities;
 mod score;
@@ -38,6 +39,8 @@ mod _conformax {
     use crate::evaluate::{Evaluator, evaluate};
     #[pymodule_export]
     use crate::law::{conformal_rank, coverage_interval, rows_needed, split, tuning_split};
+    #[pymodule_export]
+    use crate::partial::Partial;
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};
     #[pymodule_export]
