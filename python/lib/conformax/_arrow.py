@@ -33,38 +33,43 @@ def matrix(column: Any, classes: int | None = None, *, first_row: int = 0) -> np
     ...
     conformax._arrow.RowError: row 1 has 1 classes, and 2 are wanted
     """
-    kind = column.type
+    if not _is_list(column.type) or not _is_number(column.type.value_type):
+        raise TypeError(f"logits must be lists of numbers, got {column.type}")
     if column.null_count:
         row = first_row + _first(column.is_null())
         raise RowError(f"row {row} has no logits", row)
-    if pa.types.is_fixed_size_list(kind):
-        width, values = kind.list_size, column.values
-        values = values.slice(column.offset * width, len(column) * width)
-        sizes = None
-    elif pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        offsets = column.offsets.to_numpy()
-        sizes = np.diff(offsets)
-        width = int(sizes[0]) if classes is None and len(sizes) else classes or 0
-        values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0])) if len(column) else column.values
-    else:
-        raise TypeError(f"logits must be lists of numbers, got {kind}")
-    wanted = width if classes is None else classes
-    if sizes is None:
-        odd = np.arange(len(column) if width != wanted else 0)
-    else:
-        odd = np.flatnonzero(sizes != wanted)
+    if not len(column):
+        return np.empty((0, classes or 0))
+    sizes, values = _parts(column)
+    wanted = int(sizes[0]) if classes is None else classes
+    odd = np.flatnonzero(sizes != wanted)
     if len(odd):
-        row, found = first_row + int(odd[0]), width if sizes is None else sizes[odd[0]]
-        raise RowError(f"row {row} has {found} classes, and {wanted} are wanted", row)
+        row = first_row + int(odd[0])
+        raise RowError(f"row {row} has {sizes[odd[0]]} classes, and {wanted} are wanted", row)
     if values.null_count:
         row, place = divmod(_first(values.is_null()), wanted)
         raise RowError(f"logit at row {first_row + row}, class {place} is missing", first_row + row)
     return _floats(values).reshape(len(column), wanted)
 
 
+def _parts(column: Any) -> tuple[np.ndarray, Any]:
+    """How many values each list has, and the values end to end; a slice of a column begins within them."""
+    if pa.types.is_fixed_size_list(column.type):
+        width = column.type.list_size
+        return np.full(len(column), width), column.values.slice(column.offset * width, len(column) * width)
+    offsets = column.offsets.to_numpy()
+    return np.diff(offsets), column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+
+
+def _is_list(kind: Any) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_number(kind: Any) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
 def _floats(values: Any) -> np.ndarray:
-    if not (pa.types.is_floating(values.type) or pa.types.is_integer(values.type)):
-        raise TypeError(f"logits must be numbers, got {values.type}")
     numbers = values.to_numpy(zero_copy_only=False)
     return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
 

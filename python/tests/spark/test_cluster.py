@@ -7,7 +7,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from conftest import session
+from cluster import PATIENCE, SMALL, session
 from pyspark.sql import functions as F
 
 import conformax.spark as cs
@@ -16,7 +16,16 @@ from conformax import SplitConformalClassifier
 
 @pytest.fixture(scope="module")
 def spark(cluster):
-    spark = session(cluster.address, **{"spark.executor.memory": "512m", "spark.executor.cores": "1"})
+    settings = {
+        **SMALL,
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        # Nothing runs before both executors are there.
+        "spark.cores.max": "2",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
+    }
+    spark = session(cluster.address, **settings)
     yield spark
     spark.stop()
 
