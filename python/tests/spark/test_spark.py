@@ -136,7 +136,7 @@ def test_a_row_either_tunes_or_calibrates(data):
         cs.tune(data, logits="logits", label="label", tuning="label", alpha=[0.1, 0.2])
 
 
-@pytest.mark.parametrize("partitions", PARTITIONS)
+@pytest.mark.parametrize("partitions", ["skewed", "mostly empty"])
 def test_evaluations_are_those_of_one_machine(data, model, rows, partitions):
     test = PARTITIONS[partitions](data.filter("id >= 2000"))
     wanted = model.evaluate(rows[0][2000:], rows[1][2000:], alpha=[0.1, 0.2])
@@ -154,7 +154,7 @@ def test_rows_that_calibrated_are_refused(data, model):
     assert seen.coverage_interval is None
 
 
-@pytest.mark.parametrize("partitions", PARTITIONS)
+@pytest.mark.parametrize("partitions", ["one", "skewed"])
 def test_sets_are_those_of_one_machine(data, model, rows, partitions):
     sets = cs.predict(model, PARTITIONS[partitions](data), logits="logits", keep=["id", "name"])
     assert sets.columns == ["id", "name", "labels", "size"]
@@ -275,20 +275,28 @@ def test_schema_errors_come_before_any_job(spark, data, given, error, message):
         ("CASE WHEN id = 1234 THEN transform(logits, z -> IF(z > -99, NULL, z)) ELSE logits END", "class 0 is missing"),
     ],
 )
-def test_a_bad_row_names_its_partition_and_key(data, model, what, message):
+def test_a_bad_row_names_its_partition_and_key(data, what, message):
     df = data.repartition(4, "id").withColumn("logits", F.expr(what))
+    with pytest.raises(cs.BadRowError, match=rf"^partition \d, id = 1234, name = 'class \d': .*{message}"):
+        cs.calibrate(df, logits="logits", label="label", key=["id", "name"])
+
+
+def test_every_face_names_a_bad_row(data, model):
+    nan = "CASE WHEN id = 1234 THEN array_repeat(float('nan'), 10) ELSE logits END"
+    df = data.repartition(4, "id").withColumn("logits", F.expr(nan))
     part = df.filter("id = 1234").select(F.spark_partition_id()).collect()[0][0]
-    named = rf"^partition {part}, id = 1234, name = 'class \d': .*{message}"
-    key = ["id", "name"]
+    named = rf"partition {part}, id = 1234: logit at row \d+, class 0"
+    given = {"logits": "logits", "key": "id"}
     for run in (
-        lambda: cs.calibrate(df, logits="logits", label="label", key=key),
-        lambda: cs.calibrate(df, logits="logits", label="label", key=key, thresholds_only=True),
-        lambda: cs.evaluate(model, df, logits="logits", label="label", key=key),
+        lambda: cs.calibrate(df, label="label", thresholds_only=True, **given),
+        lambda: cs.tune(df, label="label", tuning=F.col("id") % 2 == 0, grid=[1.2, 1.5], **given),
+        lambda: cs.evaluate(model, df, label="label", **given),
     ):
-        with pytest.raises(cs.BadRowError, match=named):
+        with pytest.raises(cs.BadRowError, match=f"^{named}"):
             run()
-    with pytest.raises(Exception, match=rf"(?s)partition {part}, id = 1234, .*{message}"):
-        cs.predict(model, df, logits="logits", key=key).collect()
+    # Sets are made when they are used, by whoever uses them.
+    with pytest.raises(Exception, match=f"BadRowError: {named}"):
+        cs.predict(model, df, **given).collect()
 
 
 @pytest.mark.parametrize(
