@@ -31,6 +31,7 @@ def session(master: str, **settings: str) -> SparkSession:
     builder = SparkSession.builder.master(master).appName("conformax")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         **settings,
