@@ -317,6 +317,15 @@ impl Calibration {
         Ok(Self { model: Model { levels, ..self.model.clone() } })
     }
 
+    /// What predicting at these levels takes and no more: without scores, rows and the record of tuning.
+    fn for_prediction(&self, alphas: Vec<String>) -> PyResult<Self> {
+        let model = self.with_levels(alphas)?.model;
+        // Thresholds by weight are looked up among the scores.
+        let evidence = model.evidence.clone().filter(|_| model.scheme == Scheme::RowWeights);
+        let (calibrating_rows, choosing_rows, tuning) = (RowSet::default(), None, None);
+        Ok(Self { model: Model { evidence, calibrating_rows, choosing_rows, tuning, ..model } })
+    }
+
     /// The calibration file as text.
     fn to_json(&self) -> PyResult<String> {
         self.model.to_json().map_err(|problem| PyValueError::new_err(problem.to_string()))

@@ -1,7 +1,7 @@
 //! The core's errors as Python's: one message, one exception.
 
-use pyo3::PyErr;
 use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
 
 /// Why a piece of work has no result.
 pub enum Fault {
@@ -17,7 +17,12 @@ impl From<conformax::Error> for Fault {
     }
 }
 
-/// `ValueError` with the library's message.
+/// `ValueError` with the library's message, and the row at fault in its attribute `row` where there is one.
 pub fn value_error(error: conformax::Error) -> PyErr {
-    PyValueError::new_err(error.to_string())
+    let raised = PyValueError::new_err(error.to_string());
+    if let Some(row) = error.row() {
+        // Whoever wants the number has it in the message as well.
+        let _ = Python::attach(|py| raised.value(py).setattr("row", row));
+    }
+    raised
 }

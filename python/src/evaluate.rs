@@ -155,6 +155,17 @@ impl Evaluator {
         Ok(())
     }
 
+    /// As bytes that `Partial` reads, to take in rows elsewhere.
+    fn to_bytes(&self) -> std::borrow::Cow<'static, [u8]> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).to_bytes().into()
+    }
+
+    /// Takes in what was taken in elsewhere, from its bytes.
+    fn merge_bytes(&self, bytes: &[u8]) -> PyResult<()> {
+        let other = conformax::Evaluator::from_bytes(bytes).map_err(value_error)?;
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).merge(other).map_err(value_error)
+    }
+
     /// The metrics of each level, and of the rows that had a part in the model: how many could be looked up, how many
     /// had, the first of them, and whether they are so many that it is the same data.
     #[pyo3(signature = (strata=None))]

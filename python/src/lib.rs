@@ -12,6 +12,7 @@ mod error;
 mod evaluate;
 mod floats;
 mod law;
+mod partial;
 mod predict;
 mod probabilities;
 mod score;
@@ -42,6 +43,8 @@ mod _conformax {
         conformal_rank, coverage_interval, label_weights, outlook, pac_rank, rows_for_precision, rows_needed,
         split, tuning_split,
     };
+    #[pymodule_export]
+    use crate::partial::Partial;
     #[pymodule_export]
     use crate::predict::{predict, predict_probabilities};
     #[pymodule_export]

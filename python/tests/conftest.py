@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+# Spark has an environment of its own, in which `scripts/check-spark` runs its tests.
+collect_ignore = [] if importlib.util.find_spec("pyspark") else ["spark"]
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures"
 

@@ -16,7 +16,7 @@ import pytest
 import conformax
 from conformax import _conformax
 
-OPTIONAL = {"torch": "torch", "sklearn": "sklearn"}
+OPTIONAL = {"torch": "torch", "sklearn": "sklearn", "spark": "pyspark", "polars": "polars", "_arrow": "pyarrow"}
 
 
 def modules() -> list[str]:
@@ -28,8 +28,8 @@ def modules() -> list[str]:
 
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings_run(name):
-    for needed in OPTIONAL.values():
-        if needed in name.split("."):
+    for part, needed in OPTIONAL.items():
+        if part in name.split("."):
             pytest.importorskip(needed)
     module = importlib.import_module(name)
     assert doctest.testmod(module, optionflags=doctest.ELLIPSIS).failed == 0
@@ -108,7 +108,8 @@ def test_compiled_objects_are_frozen():
 
 
 def test_import_is_silent_and_pulls_in_nothing_optional():
-    script = "import sys, conformax; print(sorted({'torch', 'sklearn', 'pandas', 'pyarrow', 'scipy'} & set(sys.modules)))"
+    optional = {"torch", "sklearn", "pandas", "pyarrow", "scipy", "polars", "pyspark"}
+    script = f"import sys, conformax; print(sorted({optional} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == ("[]\n", "")
 

@@ -271,7 +271,10 @@ impl<S: Score> ThresholdSearch<S> {
         }
         self.searches.iter_mut().zip(other.searches).try_for_each(|(mine, theirs)| mine.merge(theirs))?;
         self.n += other.n;
-        self.infinite += other.infinite;
+        // Later passes bring along what the first one counted.
+        if self.wanted_n.is_none() {
+            self.infinite += other.infinite;
+        }
         self.rows.merge(other.rows);
         Ok(())
     }

@@ -284,6 +284,33 @@ fn what_does_not_belong_together_is_not_merged() {
     assert!(evaluator.merge(Evaluator::new(vec![at(0.6)], 12).unwrap()).is_err());
 }
 
+/// Every part of a later pass begins with what the first pass counted, which is counted once all the same.
+#[test]
+fn impossible_labels_are_counted_once_however_many_parts_there_are() {
+    let mut data = Data::new(300, 6, 8);
+    for row in (0..300).step_by(30) {
+        let label = data.labels[row] as usize;
+        data.logits[row * 6 + label] = f32::NEG_INFINITY;
+    }
+    let mut search = ThresholdSearch::new(spec(1.5), 6, &[alpha(0.3)]).unwrap();
+    let found = loop {
+        let mut parts = [search.clone(), search.clone(), search];
+        for (place, part) in parts.iter_mut().enumerate() {
+            let (rows, labels) = (&data.logits[place * 600..][..600], &data.labels[place * 100..][..100]);
+            part.extend(Logits::new(rows, 6).unwrap().labelled(labels).unwrap()).unwrap();
+        }
+        let whole = parts.into_iter().reduce(|mut whole, part| {
+            whole.merge(part).unwrap();
+            whole
+        });
+        match whole.unwrap().finish_pass().unwrap() {
+            SearchStep::Again(next) => search = next,
+            SearchStep::Done(found) => break found,
+        }
+    };
+    assert_eq!(found.infinite, 10);
+}
+
 /// Counting bits finds the very score that sorting finds, whatever ties there are and wherever the rank lies.
 #[test]
 fn a_search_finds_the_thresholds_of_sorted_scores() {

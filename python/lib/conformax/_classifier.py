@@ -674,11 +674,13 @@ def _scheme_of(calibration: _conformax.Calibration) -> dict[str, Any]:
     return {name: value for name, value in found.items() if value is not None}
 
 
-def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool, allowed: bool) -> bool:
+def _judge_seen(
+    rows: int, seen: int, first: int | None, same_data: bool, allowed: bool, first_is: str = ", row {} first"
+) -> bool:
     """Whether the law of coverage holds: not where the rows calibrated or tuned."""
     if first is None:
         return True
-    what = f"{seen} of {rows} rows also calibrated or tuned this classifier, row {first} first"
+    what = f"{seen} of {rows} rows also calibrated or tuned this classifier{first_is.format(first)}"
     if same_data and not allowed:
         raise ValueError(f"{what}: evaluate on other rows, or give allow_seen=True if you know what that means")
     why = "the figures flatter the model and no law holds for them" if same_data else "so few may be chance"

@@ -1,0 +1,205 @@
+"""Spark against Spark that does nothing but pass the same batches through `mapInArrow`, one executor against two, and
+50 million rows of 10 classes. Each line is a row of `scripts/bars`: name, bar, measured, note.
+
+    python python/benches/spark.py [--scale 1.0] [--only passing|executors|fifty-million]
+
+A job and the pass that does nothing take turns; the best of several rounds counts. `--scale` makes the data smaller.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "spark"))
+from cluster import PATIENCE, Cluster, session  # noqa: E402
+
+import conformax.spark as cs  # noqa: E402
+from conformax import SplitConformalClassifier, _conformax  # noqa: E402
+
+ROUNDS = 5
+GAMMA = np.uint64(0x9E3779B97F4A7C15)
+
+
+def rows_of(ids: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Logits and labels of these rows, which depend on their number alone."""
+    places = ids.astype(np.uint64)[:, np.newaxis] * np.uint64(classes + 1) + np.arange(classes + 1, dtype=np.uint64)
+    bits = mixed(places)
+    labels = (bits[:, -1] % np.uint64(classes)).astype(np.int32)
+    logits = (bits[:, :-1] >> np.uint64(40)).astype(np.float32) * np.float32(2.0**-22)
+    logits[np.arange(len(labels)), labels] += np.float32(2.5)
+    return logits, labels
+
+
+def mixed(x: np.ndarray) -> np.ndarray:
+    x = (x + np.uint64(1)) * GAMMA
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    return x ^ (x >> np.uint64(31))
+
+
+def best(jobs: dict, rounds: int = ROUNDS) -> dict[str, float]:
+    """Best seconds of each job, which take turns; a round before does not count."""
+    found = {name: np.inf for name in jobs}
+    for place in range(rounds + 1):
+        for name, job in jobs.items():
+            start = time.perf_counter()
+            job()
+            if place:
+                found[name] = min(found[name], time.perf_counter() - start)
+    return found
+
+
+def tell(name: str, bar: str, measured: float, note: str) -> None:
+    print(f"{name}\t{bar}\t{measured:.3f}\t{note}", flush=True)
+
+
+def write(folder: Path, rows: int, classes: int, files: int) -> str:
+    """A folder of Parquet files."""
+    path = folder / f"rows-{classes}"
+    path.mkdir()
+    for place in range(files):
+        ids = np.arange(place * rows // files, (place + 1) * rows // files)
+        logits, labels = rows_of(ids, classes)
+        lists = pa.ListArray.from_arrays(pa.array(np.arange(0, logits.size + 1, classes, dtype=np.int32)), logits.ravel())
+        table = pa.table({"id": pa.array(ids), "logits": lists, "label": pa.array(labels)})
+        pq.write_table(table, path / f"part-{place}.parquet", compression="none", use_dictionary=False)
+    return str(path)
+
+
+def sink(df) -> None:
+    df.write.format("noop").mode("overwrite").save()
+
+
+def pass_on(batches):
+    yield from batches
+
+
+def passing(folder: Path, scale: float) -> None:
+    spark = session("local[2]", **{"spark.driver.memory": "3g"})
+    for rows, classes in ((int(4_000_000 * scale), 10), (int(100_000 * scale), 1000)):
+        df = spark.read.parquet(write(folder, rows, classes, 8)).select("logits", "label")
+        model = cs.calibrate(df, logits="logits", label="label")
+        jobs = {
+            "nothing": lambda: sink(df.mapInArrow(pass_on, df.schema)),
+            "calibrate": lambda: cs.calibrate(df, logits="logits", label="label"),
+            "evaluate": lambda: cs.evaluate(model, df, logits="logits", label="label", allow_seen=True),
+            "predict": lambda: sink(cs.predict(model, df, logits="logits", keep=["label"])),
+            "calibrate, thresholds only": lambda: cs.calibrate(df, logits="logits", label="label", thresholds_only=True),
+        }
+        found = best(jobs)
+        nothing = found.pop("nothing")
+        for name, seconds in found.items():
+            bar = "none" if "thresholds" in name else "<= 1.5"
+            note = f"{rows / seconds / 1e3:,.0f} thousand rows a second, {rows * classes * 4 / seconds / 1e6:,.0f} MB/s"
+            tell(f"Spark local[2], {name} over passing batches on, K = {classes}", bar, seconds / nothing, note)
+    spark.stop()
+
+
+def executors(folder: Path, scale: float) -> None:
+    rows, classes = int(200_000 * scale), 1000
+    path = write(folder, rows, classes, 16)
+    cluster = Cluster(folder, pinned=True, memory="2g")
+    try:
+        seconds = {}
+        for number in (1, 2):
+            settings = {
+                "spark.executor.memory": "1g",
+                "spark.executor.cores": "1",
+                "spark.cores.max": str(number),
+                "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+                "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
+            }
+            spark = session(cluster.address, **settings)
+            df = spark.read.parquet(path)
+            jobs = {
+                "calibrate": lambda: cs.calibrate(df, logits="logits", label="label"),
+                "nothing": lambda: sink(df.mapInArrow(pass_on, df.schema)),
+            }
+            seconds[number] = best(jobs)
+            spark.stop()
+        ratio = {name: seconds[1][name] / seconds[2][name] for name in seconds[1]}
+        note = f"{rows / seconds[2]['calibrate'] / 1e3:,.0f} thousand rows a second; passing on {ratio['nothing']:.2f}"
+        tell(f"two executors over one, calibrate, K = {classes}", ">= 1.7", ratio["calibrate"], note)
+    finally:
+        cluster.stop()
+
+
+def generated(batches):
+    for batch in batches:
+        logits, labels = rows_of(batch.column("id").to_numpy(), 10)
+        offsets = pa.array(np.arange(0, logits.size + 1, 10, dtype=np.int32))
+        lists = pa.ListArray.from_arrays(offsets, pa.array(logits.ravel()))
+        yield pa.RecordBatch.from_arrays([lists, pa.array(labels)], names=["logits", "label"])
+
+
+def one_machine(ids: range, empty: bytes) -> _conformax.Partial:
+    whole = _conformax.Partial.from_bytes(empty)
+    for first in range(ids.start, ids.stop, 1_000_000):
+        logits, labels = rows_of(np.arange(first, min(first + 1_000_000, ids.stop)), 10)
+        whole.extend(logits, labels.astype(np.uint32))
+    return whole
+
+
+def fifty_million(scale: float) -> None:
+    rows = int(50_000_000 * scale)
+    spark = session("local[2]", **{"spark.driver.memory": "3g", "spark.driver.maxResultSize": "2g"})
+
+    def df(first: int, last: int):
+        return spark.range(first, last, 1, 32).mapInArrow(generated, "logits array<float>, label int")
+
+    start = time.perf_counter()
+    model = cs.calibrate(df(0, rows), logits="logits", label="label")
+    seconds = time.perf_counter() - start
+    cp = SplitConformalClassifier()
+    empty = _conformax.Calibrator(cp._rule(), 10)
+    whole = _conformax.Calibrator.from_bytes(one_machine(range(rows), empty.to_bytes()).to_bytes())
+    assert whole.finish(["0.1"]).to_json() == model._calibration.to_json(), "another model than one machine's"
+    name = f"Spark local[2], {rows // 1_000_000} million rows of 10 classes"
+    tell(f"{name}, calibrate, seconds", "none", seconds, "the bytes of one machine")
+
+    start = time.perf_counter()
+    slim = cs.calibrate(df(0, rows), logits="logits", label="label", thresholds_only=True)
+    assert slim.threshold_ == model.threshold_
+    tell(f"{name}, thresholds only, seconds", "none", time.perf_counter() - start, "the same threshold")
+
+    start = time.perf_counter()
+    found = cs.evaluate(model, df(rows, 2 * rows), logits="logits", label="label")
+    seconds = time.perf_counter() - start
+    evaluator = _conformax.Evaluator(model._calibration, ["0.1"])
+    evaluator.merge_bytes(one_machine(range(rows, 2 * rows), evaluator.to_bytes()).to_bytes())
+    [metrics], _ = evaluator.finish()
+    assert repr(metrics) == repr({name: found[name] for name in metrics}), "another evaluation than one machine's"
+    tell(f"{name}, evaluate, seconds", "none", seconds, f"the numbers of one machine; coverage {found.coverage:.5f}")
+    spark.stop()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--scale", type=float, default=1.0, help="how much of the data")
+    parser.add_argument("--only", choices=["passing", "executors", "fifty-million"])
+    given = parser.parse_args()
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    runs = {
+        "passing": lambda folder: passing(folder, given.scale),
+        "executors": lambda folder: executors(folder, given.scale),
+        "fifty-million": lambda folder: fifty_million(given.scale),
+    }
+    for name, run in runs.items():
+        if given.only in (None, name):
+            with tempfile.TemporaryDirectory() as folder:
+                run(Path(folder))
+
+
+if __name__ == "__main__":
+    import warnings
+
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,116 @@
+"""Columns of Arrow batches as the matrices and labels that the compiled module reads.
+
+A batch travels in pieces, so a row that cannot be read is named by its place in the batch; whoever knows more of it
+(a partition, a key) adds that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+class RowError(ValueError):
+    """A row that cannot be read: `row` is its place, counted from the first row of the first batch."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+
+def matrix(column: Any, classes: int | None = None, *, first_row: int = 0) -> np.ndarray:
+    """Lists of numbers, of fixed size or not, as rows × classes; floats are not copied.
+
+    >>> matrix(pa.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    >>> matrix(pa.array([[1.0, 2.0], [3.0]]))
+    Traceback (most recent call last):
+    ...
+    conformax._arrow.RowError: row 1 has 1 classes, and 2 are wanted
+    """
+    if not _is_list(column.type) or not _is_number(column.type.value_type):
+        raise TypeError(f"logits must be lists of numbers, got {column.type}")
+    if column.null_count:
+        row = first_row + _first(column.is_null())
+        raise RowError(f"row {row} has no logits", row)
+    if not len(column):
+        return np.empty((0, classes or 0))
+    sizes, values = _parts(column)
+    wanted = int(sizes[0]) if classes is None else classes
+    odd = np.flatnonzero(sizes != wanted)
+    if len(odd):
+        row = first_row + int(odd[0])
+        raise RowError(f"row {row} has {sizes[odd[0]]} classes, and {wanted} are wanted", row)
+    if values.null_count:
+        row, place = divmod(_first(values.is_null()), wanted)
+        raise RowError(f"logit at row {first_row + row}, class {place} is missing", first_row + row)
+    return _floats(values).reshape(len(column), wanted)
+
+
+def _parts(column: Any) -> tuple[np.ndarray, Any]:
+    """How many values each list has, and the values end to end; a slice of a column begins within them."""
+    if pa.types.is_fixed_size_list(column.type):
+        width = column.type.list_size
+        return np.full(len(column), width), column.values.slice(column.offset * width, len(column) * width)
+    offsets = column.offsets.to_numpy()
+    return np.diff(offsets), column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+
+
+def _is_list(kind: Any) -> bool:
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+
+
+def _is_number(kind: Any) -> bool:
+    return pa.types.is_floating(kind) or pa.types.is_integer(kind)
+
+
+def _floats(values: Any) -> np.ndarray:
+    numbers = values.to_numpy(zero_copy_only=False)
+    return numbers if numbers.dtype.kind == "f" else numbers.astype(np.float64)
+
+
+def labels(
+    column: Any, classes: int, names: Sequence[Any] | None = None, *, first_row: int = 0
+) -> np.ndarray:
+    """Class indices as `uint32`, from integers, or from names where the classes have names.
+
+    >>> labels(pa.array(["b", "a"]), 2, ["a", "b"])
+    array([1, 0], dtype=uint32)
+    >>> labels(pa.array([0, 7]), 3)
+    Traceback (most recent call last):
+    ...
+    conformax._arrow.RowError: label at row 1 is 7, but with 3 classes labels lie in 0..3
+    """
+    if column.null_count:
+        row = first_row + _first(column.is_null())
+        raise RowError(f"label at row {row} is missing", row)
+    if names is not None:
+        found = pc.index_in(column, value_set=pa.array(list(names)).cast(column.type))
+        if found.null_count:
+            place = _first(found.is_null())
+            what = f"{column[place].as_py()!r}, which is none of the {classes} classes"
+            raise RowError(f"label at row {first_row + place} is {what}", first_row + place)
+        return found.to_numpy().astype(np.uint32)
+    indices = column.to_numpy(zero_copy_only=False)
+    outside = np.flatnonzero((indices < 0) | (indices >= classes))
+    if len(outside):
+        row, label = first_row + int(outside[0]), indices[outside[0]]
+        raise RowError(f"label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}", row)
+    return indices.astype(np.uint32)
+
+
+def lists(offsets: np.ndarray, indices: np.ndarray, names: Any = None) -> Any:
+    """Packed sets as lists of class indices, or of names."""
+    values: Any = pa.array(indices)
+    if names is not None:
+        values = pa.DictionaryArray.from_arrays(values, names).dictionary_decode()
+    return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values)
+
+
+def _first(mask: Any) -> int:
+    return int(np.flatnonzero(mask.to_numpy(zero_copy_only=False))[0])

@@ -1,0 +1,79 @@
+"""What the driver does: one job over the partitions, and their accumulators merged into one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .. import _conformax
+from ._columns import Rows
+from ._executor import SCHEMA, Accumulation, BadRowError
+
+#: Partitions from which on accumulators are merged on the executors before they reach the driver.
+TREE = 32
+
+
+@dataclass
+class Found:
+    """An accumulator, the number of classes it saw, and a partition that it came from."""
+
+    classes: int
+    partition: int
+    partial: _conformax.Partial
+
+    def to_bytes(self) -> bytes:
+        return self.partial.to_bytes()
+
+    def merge(self, other: Found) -> Found:
+        if self.classes != other.classes:
+            raise BadRowError(
+                f"rows of partition {self.partition} have {self.classes} classes, "
+                f"and rows of partition {other.partition} have {other.classes}"
+            )
+        self.partial.merge(other.partial)
+        return self
+
+
+def growing(rows: Rows, work: Accumulation, *, bytes_per_row: int) -> Found:
+    """Accumulators that grow with their rows: they come in pieces, and merging elsewhere would make them no smaller."""
+    frame = rows.selected().mapInArrow(replace(work, bytes_per_row=bytes_per_row), SCHEMA)
+    return _one((_found(row) for row in _told(frame.collect)))
+
+
+def constant(rows: Rows, work: Accumulation) -> Found:
+    """Accumulators of one size: where there are many, executors merge them first, in a tree."""
+    pieces = rows.selected().mapInArrow(work, SCHEMA).rdd.map(_found)
+    if _told(pieces.getNumPartitions) < TREE:
+        return _one(_told(pieces.collect))
+    # The first value is none at all, as a partition may have no rows.
+    merged = _told(lambda: pieces.treeAggregate(None, _either, _either))
+    return _one([] if merged is None else [merged])
+
+
+def _found(row: Any) -> Found:
+    return Found(row["classes"], row["partition"], _conformax.Partial.from_bytes(bytes(row["partial"])))
+
+
+def _either(one: Found | None, other: Found | None) -> Found | None:
+    return other if one is None else one if other is None else one.merge(other)
+
+
+def _one(pieces: Any) -> Found:
+    whole = None
+    for piece in pieces:
+        whole = piece if whole is None else whole.merge(piece)
+    if whole is None:
+        raise ValueError("there are no rows")
+    return whole
+
+
+def _told(job: Any) -> Any:
+    """What a job gives, or the error of the row that stopped it."""
+    try:
+        return job()
+    except Exception as error:
+        found = re.search(r"BadRowError: (.*)", str(error))
+        if found is None:
+            raise
+        raise BadRowError(found[1]) from None

@@ -1,0 +1,104 @@
+"""`conformax.spark` on a standalone cluster of two workers, and with executors that are killed in the middle."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from cluster import PATIENCE, SMALL, session
+from pyspark.sql import functions as F
+
+import conformax.spark as cs
+from conformax import SplitConformalClassifier
+
+
+@pytest.fixture(scope="module")
+def spark(cluster):
+    settings = {
+        **SMALL,
+        "spark.executor.memory": "512m",
+        "spark.executor.cores": "1",
+        # Nothing runs before both executors are there.
+        "spark.cores.max": "2",
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        "spark.scheduler.maxRegisteredResourcesWaitingTime": f"{PATIENCE}s",
+    }
+    spark = session(cluster.address, **settings)
+    yield spark
+    spark.stop()
+
+
+@pytest.fixture(scope="module")
+def data(spark, rows):
+    records = zip(range(len(rows[1])), rows[0].tolist(), rows[1].tolist())
+    return spark.createDataFrame(list(records), "id long, logits array<float>, label int").repartition(6, "id")
+
+
+def executors(spark) -> int:
+    return len(spark.sparkContext._jsc.sc().statusTracker().getExecutorInfos()) - 1
+
+
+def killing_once(df, mark: Path):
+    """The same rows; the first time that the middle of partition 3 is reached, the executor that reads it is killed."""
+
+    def pass_on(batches):
+        from pyspark import TaskContext
+
+        for place, batch in enumerate(batches):
+            if TaskContext.get().partitionId() == 3 and place == 2:
+                try:
+                    mark.touch(exist_ok=False)
+                except FileExistsError:
+                    pass
+                else:
+                    # This process was forked by a daemon, which the executor started.
+                    daemon = Path(f"/proc/{os.getppid()}/stat").read_text()
+                    os.kill(int(daemon.rpartition(")")[2].split()[1]), signal.SIGKILL)
+            yield batch
+
+    return df.mapInArrow(pass_on, df.schema)
+
+
+@pytest.fixture
+def killed(data, tmp_path):
+    return killing_once(data, tmp_path / "killed"), tmp_path / "killed"
+
+
+def test_both_workers_take_part_and_the_bytes_are_those_of_one_machine(spark, data, rows):
+    wanted = SplitConformalClassifier().calibrate(*rows)
+    found = cs.calibrate(data, logits="logits", label="label")
+    assert found._calibration.to_json() == wanted._calibration.to_json()
+    assert executors(spark) == 2
+
+
+def test_a_killed_executor_does_not_show_in_the_model(killed, rows):
+    df, mark = killed
+    found = cs.calibrate(df, logits="logits", label="label")
+    assert mark.exists()
+    assert found._calibration.to_json() == SplitConformalClassifier().calibrate(*rows)._calibration.to_json()
+
+
+def test_a_killed_executor_does_not_show_in_thresholds(killed, rows):
+    df, mark = killed
+    found = cs.calibrate(df, logits="logits", label="label", thresholds_only=True)
+    assert mark.exists()
+    wanted = SplitConformalClassifier().calibrate(*rows)
+    assert (found.threshold_, found.n_calibration_) == (wanted.threshold_, wanted.n_calibration_)
+
+
+def test_a_killed_executor_does_not_show_in_an_evaluation(killed, rows):
+    df, mark = killed
+    model = SplitConformalClassifier().calibrate(*(part[:2000] for part in rows))
+    found = cs.evaluate(model, df.filter("id >= 2000"), logits="logits", label="label")
+    assert mark.exists()
+    assert repr(dict(found)) == repr(dict(model.evaluate(*(part[2000:] for part in rows))))
+
+
+def test_a_killed_executor_does_not_show_in_the_sets(killed, rows):
+    df, mark = killed
+    model = SplitConformalClassifier().calibrate(*rows)
+    found = cs.predict(model, df, logits="logits", keep=["id"]).sort(F.col("id")).collect()
+    assert mark.exists()
+    assert [row["labels"] for row in found] == model.predict_set(rows[0]).labels()
