@@ -11,7 +11,7 @@ import numpy as np
 
 from . import _blocks, _conformax, _cuda
 from ._exceptions import ConformaxWarning, not_calibrated
-from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, in_order
+from ._inputs import Logits, as_draws, as_labels, as_seed, as_threads, from_device, in_order
 from ._levels import levels
 from ._metrics import Evaluation
 from ._rules import canonical, compiled_score, parameters_of
@@ -127,6 +127,7 @@ class SplitConformalClassifier:
         caller's own for randomised scores, one per row. The columns of a data frame are known again by their names.
         """
         rule = self._rule()
+        logits, labels = from_device(logits), from_device(labels)
         if u is None and _cuda.on_gpu(logits, rule):
             names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
             calibration = _cuda.calibration_of(
@@ -190,6 +191,7 @@ class SplitConformalClassifier:
         `alpha` asks for other levels than the classifier's own.
         """
         wanted, several = self._levels(alpha)
+        logits = from_device(logits)
         if u is None and _cuda.on_gpu(logits, self._fitted_rule):
             on_device = _cuda.sets_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -217,6 +219,7 @@ class SplitConformalClassifier:
         sets off `predict_set`.
         """
         wanted, several = self._levels(alpha)
+        logits = from_device(logits)
         if u is None and _cuda.on_gpu(logits, self._fitted_rule):
             on_device = _cuda.probabilities_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -239,13 +242,21 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
+        logits = from_device(logits)
         if u is None and _cuda.on_gpu(logits, self._fitted_rule):
             return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(logits)
         return _blocks.p_values(self._calibration, rows, as_draws(u), n_threads=self.n_threads)
 
-    def predict(self, logits: Any) -> np.ndarray:
-        """The top label of every row (its name, where the classes have names), the first of equals."""
+    def predict(self, logits: Any) -> Any:
+        """The top label of every row (its name, where the classes have names), the first of equals.
+
+        Indices of logits on a CUDA device are there too.
+        """
+        logits = from_device(logits)
+        if _cuda.on_gpu(logits, self._fitted_rule):
+            found = _cuda.top_labels(_cuda.checked_rows(logits, self.n_classes_))
+            return found if self._names is None else self._names[found.cpu().numpy()]
         top = _blocks.top_labels(self._rows(logits), n_threads=self.n_threads)
         return self.classes_[top]
 
@@ -474,6 +485,7 @@ def _judge_seen(rows: int, seen: int, first: int | None, same_data: bool, allowe
 
 def _on_host(data: Any) -> Any:
     """Sets and labels on a GPU, copied; anything else as it is."""
+    data = from_device(data)
     return data.cpu() if isinstance(data, _cuda.CudaPredictionSets) or getattr(data, "is_cuda", False) else data
 
 
