@@ -87,7 +87,7 @@ def test_rows_in_many_shapes_and_strides() -> None:
 
 
 def test_rows_that_have_no_answer_are_nan() -> None:
-    for classes in (3, 100, 1000, 5000):
+    for classes in (3, 100, 1000, 5000, 20_000):
         for gamma in GAMMAS:
             z = torch.zeros(4, classes, device=GPU)
             z[0, classes // 2] = torch.nan
@@ -271,7 +271,6 @@ def test_more_than_two_to_the_31_elements() -> None:
     assert p[-1, -1] == 1.0 and p[-1, 0] == 0.0 and (p[-2] == p[0]).all()
     # Rows so long that every probability is near the smallest step that 1 − p could tell.
     flat = z.reshape(-1)[: 3 * 715_828_000].reshape(3, -1)
-    flat[-1, -1] = 0.0
     for gamma in (2.0, 1.5):
         p = entmax(flat, gamma)
         assert (p == p[0, 0]).all() and abs(p[0, 0].item() * flat.shape[1] - 1) < 4e-3

@@ -3,7 +3,7 @@
 
 use conformax::Gamma;
 
-use crate::layout::{Dtype, Layout, STREAMING};
+use crate::layout::{Dtype, Layout};
 use crate::program::{Job, Kind, Program};
 use crate::{Error, Gpu, Result, Stream};
 
@@ -140,9 +140,6 @@ impl Forward {
             index,
         };
         let (blocks, threads) = layout.grid(self.rows);
-        // Blocks that stream take many rows each: as many as run at once are enough.
-        let streamed = threads == STREAMING && matches!(kind, Kind::Linear | Kind::Square);
-        let blocks = if streamed { blocks.min(2 * u64::from(gpu.multiprocessors())) } else { blocks };
         let program = Program { job: Job::Forward, kind, dtype: self.dtype, vec, layout };
         // SAFETY: `ForwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, threads, stream, rows) }

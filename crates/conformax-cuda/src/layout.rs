@@ -53,9 +53,6 @@ pub(crate) enum Layout {
 /// Longest row that a thread takes alone.
 const NARROW: u32 = 32;
 
-/// Threads of a block on the longest rows.
-pub(crate) const STREAMING: u32 = 512;
-
 /// Shared memory of a block of narrow rows, in bytes: under what every GPU has, with room for several blocks.
 const STAGED: u32 = 36 << 10;
 
@@ -80,7 +77,7 @@ impl Layout {
                 } else if classes <= 16384 {
                     256
                 } else {
-                    STREAMING
+                    512
                 },
             };
         }

@@ -160,55 +160,61 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #define LISTED (SHORT_POWERS && JOB == 0)
 
 // Blocks a multiprocessor should have room for: more hide the wait for memory, fewer leave more registers.
-#define HELD_BLOCKS ((KIND < 3 || LISTED) && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
+#define HELD_BLOCKS (LISTED ? 7 : KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
 
 #if LISTED
-// Zeros, and over them the masses of the labels within reach.
+// Zeros, and over them the masses of the labels within reach, which are dealt out evenly.
 __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine, const Real (&z)[VALUES], Root &root,
                                              const Index &index) {
     typedef WarpTeam<LANES> Team;
-    __shared__ Real listed_z[THREADS * DEALT];
-    __shared__ u32 listed_at[THREADS * DEALT];
-    Real *own_z = listed_z + threadIdx.x / LANES * (LANES * DEALT);
-    u32 *own_at = listed_at + threadIdx.x / LANES * (LANES * DEALT);
+    __shared__ unsigned short places[THREADS * VALUES];
+    unsigned short *own_at = places + threadIdx.x / LANES * (LANES * VALUES);
     const Real top = root.top, bound = top - quick_ratio((Real)1.000001, (Real)index.scale);
+    const bool lost = is_lost(top, index);
     const Stored *from = all.z + row * all.classes;
     Stored *to = all.p + row * all.classes;
     u32 within = 0;
 #pragma unroll
     for (int i = 0; i < VALUES; ++i) within |= z[i] > bound ? 1u << i : 0u;
-    const Pack none = {};
+    Pack none;
+#pragma unroll
+    for (int e = 0; e < VEC; ++e) none.at[e] = narrow(lost ? (Real)NOWHERE : (Real)0);
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
-        u32 at = (i * LANES + Team::rank()) * VEC;
-        if (mine && (i < FULL || at < all.classes)) store_pack(to + at, none);
+        u32 first = (i * LANES + Team::rank()) * VEC;
+        if (mine && (i < FULL || first < all.classes)) store_pack(to + first, none);
     }
     int listed;
     int place = Team::before(__popc(within), listed);
-    if (Team::any(listed > LANES * DEALT)) {
-        // Too many: they are read again at every step.
-        solve<Team>(root, [&](auto f) {
-            for (u32 k = Team::rank(); k < all.classes; k += LANES) f(gap_of(top, widen(from[k]), index));
-        }, index);
-        bool lost = is_lost(top, index);
-        for (u32 k = Team::rank(); k < all.classes && mine; k += LANES) {
-            to[k] = narrow(lost ? (Real)NOWHERE : mass_of(gap_of(top, widen(from[k]), index), root, index));
-        }
-        return;
-    }
 #pragma unroll 1
     for (; within; within &= within - 1, ++place) {
         int i = __ffs(within) - 1;
-        u32 at = (i / VEC * LANES + Team::rank()) * VEC + i % VEC;
-        own_z[place] = widen(from[at]), own_at[place] = at;
+        own_at[place] = (i / VEC * LANES + Team::rank()) * VEC + i % VEC;
     }
     Team::sync();
+    // Logits are read again, since registers have no index.
+    if (Team::any(listed > LANES * DEALT)) {
+        solve<Team>(root, [&](auto f) {
+#pragma unroll 4
+            for (int i = Team::rank(); i < listed; i += LANES) f(gap_of(top, widen(from[own_at[i]]), index));
+        }, index);
+        for (int i = Team::rank(); i < listed && mine && !lost; i += LANES) {
+            u32 at = own_at[i];
+            to[at] = narrow(mass_of(gap_of(top, widen(from[at]), index), root, index));
+        }
+        return;
+    }
     Gap near[DEALT];
+    u32 at[DEALT];
 #pragma unroll
     for (int i = 0; i < DEALT; ++i) {
-        int at = i * LANES + Team::rank();
-        near[i] = gap_of(top, at < listed ? own_z[at] : -infinity(), index);
+        int k = i * LANES + Team::rank();
+        at[i] = k < listed ? own_at[k] : all.classes;
     }
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) near[i] = at[i] < all.classes ? (Gap)widen(from[at[i]]) : -infinity();
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) near[i] = gap_of(top, near[i], index);
     int most = warp_most(listed);
     auto in_near = [&](auto f) {
 #pragma unroll
@@ -237,19 +243,15 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
     float last = (float)excess / slope;
     bool close = !Team::any(!(fabs(excess) < 1e-4));
     if (!close) solve<Team>(root, in_near, index);
-    // After the zeros of the other threads.
     Team::sync();
-    bool lost = is_lost(top, index);
 #pragma unroll
     for (int i = 0; i < DEALT; ++i) {
-        int at = i * LANES + Team::rank();
         // A label on the very edge has no mass, and an endless fall.
         float fall = steep[i] * last;
         Real left = mass[i] > 0.0 && fall < 1.0f ? (Real)(mass[i] - mass[i] * fall) : (Real)0;
         if (!close) left = mass_of(near[i], root, index);
-        if (mine && at < listed && left > 0) to[own_at[at]] = narrow(left);
+        if (mine && !lost && left > 0) to[at[i]] = narrow(left);
     }
-    for (u32 k = Team::rank(); k < all.classes && mine && lost; k += LANES) to[k] = narrow((Real)NOWHERE);
 }
 #endif
 
@@ -416,10 +418,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #ifdef WIDE
 // Packs a thread asks for before it looks at the first.
 #define FLIGHT 4
-// Whether a block takes many rows, and finds the root of one while it reads the next.
-#define STREAMED ((KIND == 1 || KIND == 2) && JOB == 0 && THREADS == 512)
-// Places for logits within reach. Two such lists of a block that streams are all of its shared memory.
-#define LIST (STREAMED ? (DTYPE == 1 ? 1536 : 2560) : DTYPE == 1 ? 2048 : 256 * WARPS)
+#define LIST (DTYPE == 1 ? 2048 : 256 * WARPS)
 
 // Keys rise with the value, so that integers have its maximum.
 __device__ __forceinline__ u32 key_of(float x) {
@@ -518,176 +517,6 @@ struct Region {
     }
 };
 
-#if STREAMED
-// The warps of a block read its rows one after the other, each at its own pace, and set logits within reach aside in one of
-// two lists. The last warp to have read a row finds the root on that row's list while the others are at the next row. Rows
-// whose list was too short are done by all together, before their list is used again.
-struct Buffer {
-    Real z[LIST];
-    u32 at[LIST];
-    Real tops[WARPS];   // each warp's maximum
-    int counts[WARPS];  // logits that each warp has set aside, or would have
-    Key top;            // the largest logit that any warp has seen
-    u32 readers;        // warps that have read the row
-    u32 finished;       // rows
-    i64 left;           // a row that did not fit, or −1
-    Real left_top;
-};
-
-// Finds the root of a row that all warps have read, and writes its masses; called by one warp.
-__device__ void finish(const Rows &all, Buffer &buffer, i64 row, const Index &index) {
-    const int lane = threadIdx.x % 32;
-    Real top = WarpTeam<32>::most(lane < WARPS ? buffer.tops[lane] : -infinity());
-    bool over = __any_sync(WHOLE, lane < WARPS && buffer.counts[lane] > REGION);
-    if (over || is_lost(top, index)) {
-        if (lane == 0) buffer.left = row, buffer.left_top = top;
-        return;
-    }
-    // What is within reach of the final maximum moves to the front, in order.
-    int kept = 0;
-    for (int w = 0; w < WARPS; ++w) {
-        for (int first = 0; first < buffer.counts[w]; first += 32) {
-            bool inside = first + lane < buffer.counts[w];
-            Real value = inside ? buffer.z[w * REGION + first + lane] : -infinity();
-            u32 place = inside ? buffer.at[w * REGION + first + lane] : 0;
-            bool in = gap_of(top, value, index) < 1;
-            u32 who = __ballot_sync(WHOLE, in);
-            int next = kept + __popc(who & ((1u << lane) - 1));
-            if (in) buffer.z[next] = value, buffer.at[next] = place;
-            kept += __popc(who);
-            __syncwarp();
-        }
-    }
-    Root root = {top, 0.0, 0.0, 0.0, 1.0};
-    solve<WarpTeam<32>>(root, [&](auto f) {
-        for (int i = lane; i < kept; i += 32) f(gap_of(top, buffer.z[i], index));
-    }, index);
-    Stored *to = all.p + row * all.classes;
-    for (int i = lane; i < kept; i += 32) {
-        Real mass = mass_of(gap_of(top, buffer.z[i], index), root, index);
-        if (mass > 0) to[buffer.at[i]] = narrow(mass);
-    }
-}
-
-// A row that did not fit, by the whole block.
-__device__ __noinline__ void do_again(const Rows &all, i64 row, Real top, const Index &index) {
-    const Stored *from = all.z + row * all.classes;
-    Root root = {top, 0.0, 0.0, 0.0, 1.0};
-    solve<BlockTeam>(root, [&](auto f) {
-        for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index));
-    }, index);
-    write_row(from, all.p + row * all.classes, Span(from, all.classes), root, index);
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 2) forward_wide(Rows all) {
-    __shared__ Buffer buffers[2];
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    if (threadIdx.x < 2) {
-        Buffer &buffer = buffers[threadIdx.x];
-        buffer.top = key_of(-infinity()), buffer.readers = 0, buffer.finished = 0, buffer.left = -1;
-    }
-    __syncthreads();
-    const Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, 0);
-    // A little more than the gap of 1, whatever rounding does.
-    const Real reach = (Real)(1.0000005 / index.scale);
-    const u32 rows = (u32)((all.rows - blockIdx.x + gridDim.x - 1) / gridDim.x);
-    // Two turns more, for the last row of either list.
-    for (u32 turn = 0; turn < rows + 2; ++turn) {
-        Buffer &buffer = buffers[turn % 2];
-        while (*(volatile u32 *)&buffer.finished != turn / 2) __nanosleep(40);
-        __threadfence_block();
-        if (*(volatile i64 *)&buffer.left >= 0) {
-            __syncthreads();
-            do_again(all, buffer.left, buffer.left_top, index);
-            __syncthreads();
-            if (threadIdx.x == 0) buffer.left = -1;
-            __syncthreads();
-        }
-        if (turn >= rows) continue;
-        const i64 row = blockIdx.x + (i64)turn * gridDim.x;
-        const Stored *from = all.z + row * all.classes;
-        Stored *to = all.p + row * all.classes;
-        const Span span(from, all.classes);
-        Region region = {buffer.z + warp * REGION, buffer.at + warp * REGION, 0};
-        Real top = -infinity(), run = -infinity();
-        for (u32 start = 0; start == 0 || start < span.packs; start += THREADS * FLIGHT) {
-            Pack held[FLIGHT];
-            Real most[FLIGHT];
-#pragma unroll
-            for (int i = 0; i < FLIGHT; ++i) {
-                u32 v = start + i * THREADS + threadIdx.x;
-                if (v < span.packs) held[i] = load_pack(from + span.head + v * VEC);
-            }
-#pragma unroll
-            for (int i = 0; i < FLIGHT; ++i) {
-                u32 v = start + i * THREADS + threadIdx.x;
-                most[i] = -infinity();
-                if (v < span.packs) {
-#pragma unroll
-                    for (int e = 0; e < VEC; ++e) most[i] = larger(most[i], widen(held[i].at[e]));
-                    const Pack zeros = {};
-                    store_pack(to + span.head + v * VEC, zeros);
-                }
-                top = larger(top, most[i]);
-            }
-            Real edge = -infinity();
-            if (start == 0) {
-                if (threadIdx.x < span.ends) {
-                    edge = widen(from[span.end_at()]);
-                    to[span.end_at()] = narrow(0);
-                    top = larger(top, edge);
-                }
-                // A warp begins with its own maximum: the others' may come any time.
-                run = WarpTeam<32>::most(top);
-                if (lane == 0 && run == run) atomicMax(&buffer.top, key_of(run));
-            }
-            Real shared = of_key(*(volatile Key *)&buffer.top);
-            run = shared > run ? shared : run;
-#pragma unroll
-            for (int i = 0; i < FLIGHT; ++i) {
-                if (most[i] > run) {
-                    run = most[i];
-                    atomicMax(&buffer.top, key_of(run));
-                }
-            }
-            Real bound = run - reach;
-            if (start == 0) region.take(edge > bound, edge, span.end_at());
-            Real highest = most[0];
-#pragma unroll
-            for (int i = 1; i < FLIGHT; ++i) highest = most[i] > highest ? most[i] : highest;
-            if (!__any_sync(WHOLE, highest > bound)) continue;
-#pragma unroll
-            for (int i = 0; i < FLIGHT; ++i) {
-                if (__any_sync(WHOLE, most[i] > bound)) {
-                    u32 at = span.head + (start + i * THREADS + threadIdx.x) * VEC;
-                    bool reaches = most[i] > bound;
-#pragma unroll
-                    for (int e = 0; e < VEC; ++e) {
-                        Real value = reaches ? widen(held[i].at[e]) : -infinity();
-                        region.take(value > bound, value, at + e);
-                    }
-                }
-            }
-        }
-        top = WarpTeam<32>::most(top);
-        if (lane == 0) buffer.tops[warp] = top, buffer.counts[warp] = region.count;
-        // Zeros and lists first, then the word that they are there.
-        __threadfence_block();
-        __syncwarp();
-        u32 before = lane == 0 ? atomicAdd(&buffer.readers, 1) : 0;
-        if (__shfl_sync(WHOLE, before, 0, 32) == WARPS - 1) {
-            __threadfence_block();
-            finish(all, buffer, row, index);
-            __syncwarp();
-            if (lane == 0) {
-                buffer.top = key_of(-infinity()), buffer.readers = 0;
-                __threadfence_block();
-                *(volatile u32 *)&buffer.finished = turn / 2 + 1;
-            }
-        }
-    }
-}
-#else
 extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     __shared__ List list;
     __shared__ Root found;
@@ -857,5 +686,4 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     write_row(from, to, span, root, index);
 #endif
 }
-#endif
 #endif

@@ -233,7 +233,7 @@ template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps g
         double excess = sum - 1.0;
         // What is left after this step is of the order of its square.
         if (!done) depth += excess / (index.delta * slope);
-        done = done || !(fabs(excess) > (sizeof(Real) == 4 ? 1e-4 : 1e-9));
+        done = done || !(fabs(excess) > (sizeof(Real) == 4 ? 1e-4 : 1e-9)) || !(slope > 0.0);
         if (!Team::any(!done)) break;
     }
     root.a = depth;

@@ -152,8 +152,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) score_all(Rows all) {
 #ifdef FIND_SETS
 // A warp a row: who finds the labels within reach of the maximum does not matter, only the order in which they are added.
 //
-// Those labels go to a list in the order of the sum's tree: by lane with its four bits reversed, so that lanes that are added
-// first lie side by side, and by label within a lane. Each thread then scores a label of the list on its own.
+// Those labels go to a list in the order of the sum's tree (`tree_key`), from which each thread scores a label on its own.
 #define WARPS (THREADS / 32)
 #define WHOLE 0xffffffffu
 // Labels that a list holds; a row with more within reach, or with more than FOUND in its set, is left to `score_all`.
@@ -167,8 +166,6 @@ struct List {
     u32 key[NEAR];
 };
 
-__device__ __forceinline__ u32 key_of(u32 label) { return (__brev(label) & 0xf0000000u) | label >> 4; }
-__device__ __forceinline__ u32 label_of(u32 key) { return key << 4 | __brev(key & 0xf0000000u); }
 __device__ __forceinline__ int lane_of_warp() { return threadIdx.x % 32; }
 
 // A row dealt out to a warp: VALUES logits a thread in registers, or where it lies.
@@ -209,7 +206,7 @@ struct WarpRow {
     template <class F> __device__ static __forceinline__ void each_in(const Stored *from, u32 classes, F f) {
 #pragma unroll 4
         for (u32 v = lane_of_warp(); v < classes / VEC; v += 32) {
-            Pack pack = *reinterpret_cast<const Pack *>(from + v * VEC);
+            Pack pack = load_pack(from + v * VEC);
 #pragma unroll
             for (int e = 0; e < VEC; ++e) f(widen(pack.at[e]));
         }
@@ -239,7 +236,7 @@ struct WarpRow {
             u32 v = first + lane_of_warp();
             bool inside = v < classes / VEC, any = false;
             Pack pack = {};
-            if (inside) pack = *reinterpret_cast<const Pack *>(from + v * VEC);
+            if (inside) pack = load_pack(from + v * VEC);
 #pragma unroll
             for (int e = 0; e < VEC; ++e) any = any || widen(pack.at[e]) >= bound;
             if (__any_sync(WHOLE, inside && any)) {
@@ -293,7 +290,7 @@ struct Reach {
     __device__ __forceinline__ void take(Real z, u32 label) {
         bool in = z >= bound && (double)top - (double)z <= reach;
         u32 who = __ballot_sync(WHOLE, in), place = count + __popc(who & ((1u << lane_of_warp()) - 1));
-        if (in && place < NEAR) list->z[place] = z, list->key[place] = key_of(label);
+        if (in && place < NEAR) list->z[place] = z, list->key[place] = tree_key(label);
         count += __popc(who);
     }
 };
@@ -314,31 +311,9 @@ __device__ __noinline__ u32 take_fewer(const Stored *from, u32 classes, Reach ne
     return near.count;
 }
 
-// The score of a logit from the labels of a list, of which those that are not ahead add nothing.
-__device__ double score_in(const List &list, u32 count, Order order, double max, double pivot) {
-    Norm norm = norm_of(order, max, pivot);
-    if (is_largest(order, norm.largest)) return norm.largest;
-    // `waiting` are the sums of left halves of the tree, by their height, while their right halves are added.
-    double lane = 0.0, waiting[4] = {};
-    u32 here = list.key[0] >> 28;
-#pragma unroll 1
-    for (u32 i = 0; i < count; ++i) {
-        u32 next = list.key[i] >> 28;
-        if (next != here) {
-            int height = 31 - __clz(next ^ here);
-#pragma unroll
-            for (int h = 0; h < 4; ++h) {
-                if (h < height) lane = waiting[h] + lane, waiting[h] = 0.0;
-                else if (h == height) waiting[h] = lane;
-            }
-            lane = 0.0, here = next;
-        }
-        double logit = list.z[i];
-        if (logit > pivot) lane = lane + term_of(norm, logit);
-    }
-#pragma unroll
-    for (int h = 0; h < 4; ++h) lane = waiting[h] + lane;
-    return finish(norm, lane);
+__device__ __forceinline__ double score_in(const List &list, u32 count, Order order, double max, u32 i) {
+    return list_norm(count, max, list.z[i], order, [&](u32 j) { return list.key[j]; },
+                     [&](u32 j) { return (double)list.z[j]; });
 }
 
 // By falling logit, equal logits by label.
@@ -401,7 +376,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, FIND_BLOCKS) find_sets(Row
         bool all_in = none || KIND_OF(order) == ORDER_MAX;
         for (u32 first = 0; first < count; first += 32) {
             u32 i = first + lane;
-            bool in = i < count && (all_in || score_in(list, count, order, max, list.z[i]) <= threshold);
+            bool in = i < count && (all_in || score_in(list, count, order, max, i) <= threshold);
             u32 who = __ballot_sync(WHOLE, in);
             members_of[warp][first / 32] = who;
             size += __popc(who);
