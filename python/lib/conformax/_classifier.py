@@ -133,7 +133,7 @@ class SplitConformalClassifier:
             calibration = _cuda.calibration_of(
                 rule, logits, labels, alphas=self._levels(None)[0], names=names, masked=self.masked
             )
-            return self._calibrated(calibration, names)
+            return self._calibrated(calibration, names, None)
         rows = Logits.of(logits)
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(labels, rows.shape[1], names)

@@ -152,15 +152,15 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #endif
 
 #ifdef HELD
-// Gaps that a thread takes when they are dealt out evenly.
-#define DEALT 4
-
 // Whether a row's registers are given up for a list of the logits within reach: powers are so much work that it pays to deal
 // them out evenly, and to have more rows under way.
 #define LISTED (SHORT_POWERS && JOB == 0)
 
+// Gaps that a thread takes when they are dealt out evenly; of short rows a larger part is within reach.
+#define DEALT (LISTED && LANES < 32 ? 8 : 4)
+
 // Blocks a multiprocessor should have room for: more hide the wait for memory, fewer leave more registers.
-#define HELD_BLOCKS (LISTED ? 7 : KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
+#define HELD_BLOCKS (LISTED ? (LANES < 32 ? 5 : 7) : KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
 
 #if LISTED
 // Zeros, and over them the masses of the labels within reach, which are dealt out evenly.

@@ -124,8 +124,8 @@ __device__ __forceinline__ Real share_of(const Root &root, const Index &index) {
     return is_kind(index, 0) || is_kind(index, 4) ? (Real)(1.0 / root.total) : (Real)1;
 }
 
-// A step this small leaves an error that the last step in f64 makes good.
-#define SMALL (sizeof(Real) == 4 ? (Real)2e-4 : (Real)1e-9)
+// A step that is this part of the level leaves an error that the last step in f64 makes good.
+#define SMALL (sizeof(Real) == 4 ? (Real)1e-3 : (Real)1e-9)
 #define MOST_STEPS 200
 
 __device__ __forceinline__ void set_level(Root &root, double level) {
@@ -149,7 +149,7 @@ template <class Team, class Gaps> __device__ void solve_linear(Root &root, Gaps 
         // millionth, which no difference from 1 would tell from 0. With the same labels in, the next one would be equal.
         bool same = !(count < held);
         if (!same) {
-            level = quick_ratio(1 + sum, count);
+            level = (1 + sum) / count;
             held = count;
         }
         if (!Team::any(!same)) break;
@@ -176,7 +176,7 @@ template <class Team, class Gaps> __device__ void solve_square(Root &root, Gaps 
         Team::sum_both(first, second);
         // On the norm √Σ, which is nearly straight.
         Real next = level - quick_ratio(second - quick_root(second), first);
-        bool small = !(next < level - SMALL);
+        bool small = !(next < level - SMALL * level);
         if (!done) level = next, slope = first;
         done = done || small;
         if (!Team::any(!done)) break;
