@@ -4,7 +4,8 @@
 
 use conformax::Gamma;
 use conformax_cuda::{
-    Backward, Dtype, Error, Family, Forward, FoundSets, GammaOf, Gpu, LabelScores, Loss, LossBackward, Stream,
+    Backward, Dtype, Error, Family, Forward, GammaOf, Gpu, LabelScores, Loss, LossBackward, PackedSets,
+    Scratch, Stream,
 };
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -193,28 +194,43 @@ impl CudaRows {
         on(self.device, py, |gpu| unsafe { self.family.score_all(gpu, Stream(self.stream), bound, scores) })
     }
 
-    /// The set of every row at a finite threshold, not yet packed.
+    /// Words of 32 bits that finding sets needs, and the word of the first row's size.
+    fn set_scratch(&self) -> (u64, u64) {
+        let scratch = Scratch::new(self.family.rows);
+        (scratch.words(), scratch.sizes())
+    }
+
+    /// The set of every row at a finite threshold, end to end as far as there is room.
+    #[allow(clippy::too_many_arguments)]
     fn find_sets(
         &self,
         py: Python<'_>,
         threshold: f64,
-        sizes: u64,
-        found: u64,
-        too_many: u64,
         top_label: bool,
+        scratch: u64,
+        offsets: u64,
+        labels: u64,
+        places: u64,
     ) -> PyResult<()> {
-        let to = FoundSets { threshold, sizes, found, too_many, top_label };
-        // SAFETY: as for `cuda_entmax`.
-        on(self.device, py, |gpu| unsafe { self.family.find_sets(gpu, Stream(self.stream), to) })
-    }
-
-    /// Moves what `find_sets` found to its place end to end.
-    fn pack_sets(&self, py: Python<'_>, sizes: u64, found: u64, offsets: u64, packed: u64) -> PyResult<()> {
-        let from = FoundSets { threshold: 0.0, sizes, found, too_many: 0, top_label: false };
+        let to = PackedSets { scratch, offsets, labels, places };
         // SAFETY: as for `cuda_entmax`.
         on(self.device, py, |gpu| unsafe {
-            self.family.pack_sets(gpu, Stream(self.stream), from, offsets, packed)
+            self.family.find_sets(gpu, Stream(self.stream), threshold, top_label, to)
         })
+    }
+
+    /// Packs the sets once more, where there was no room or sizes have changed.
+    fn pack_sets(
+        &self,
+        py: Python<'_>,
+        scratch: u64,
+        offsets: u64,
+        labels: u64,
+        places: u64,
+    ) -> PyResult<()> {
+        let to = PackedSets { scratch, offsets, labels, places };
+        // SAFETY: as for `cuda_entmax`.
+        on(self.device, py, |gpu| unsafe { self.family.pack_sets(gpu, Stream(self.stream), to) })
     }
 
     /// The probabilities of the labels of sets at a threshold, packed as they are.

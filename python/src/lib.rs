@@ -66,9 +66,6 @@ mod _conformax {
     /// Version of the package.
     #[pymodule_export]
     const VERSION: &str = env!("CARGO_PKG_VERSION");
-    /// Labels that a row of `CudaRows` may find before it is left to `score_all`.
-    #[pymodule_export]
-    const CUDA_PLACES: usize = conformax_cuda::FoundSets::PLACES;
     /// Version of the arithmetic; rows scored under the same one have the same bits.
     #[pymodule_export]
     const ARITHMETIC_VERSION: u32 = conformax::ARITHMETIC_VERSION;

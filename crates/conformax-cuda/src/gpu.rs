@@ -140,6 +140,19 @@ impl Gpu {
         check("cuLaunchKernel", code)
     }
 
+    /// Sets so many bytes to a value.
+    ///
+    /// # Safety
+    ///
+    /// They are memory of this device, alive until the stream has passed.
+    pub(crate) unsafe fn fill(&self, at: u64, value: u8, bytes: u64, stream: Stream) -> Result<()> {
+        let _current = self.context.enter()?;
+        // SAFETY: the address is the caller's promise.
+        let code =
+            unsafe { driver::cuMemsetD8Async(at, value, bytes as usize, stream.0 as driver::CUstream) };
+        check("cuMemsetD8Async", code)
+    }
+
     fn kernel(&self, program: Program) -> Result<Kernel> {
         if let Some(kernel) = self.kernels.read().expect("no holder panics").get(&program) {
             return Ok(*kernel);

@@ -24,7 +24,7 @@ pub use activation::{Backward, Forward, GammaOf, Loss, LossBackward};
 pub use error::Error;
 pub use gpu::{Gpu, Stream};
 pub use layout::Dtype;
-pub use sets::{Family, FoundSets, LabelScores};
+pub use sets::{Family, LabelScores, PackedSets, Scratch};
 
 /// What every call gives.
 pub type Result<T> = std::result::Result<T, Error>;

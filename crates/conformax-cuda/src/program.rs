@@ -11,6 +11,8 @@ pub(crate) enum Kind {
     Linear,
     Square,
     Power,
+    /// A power whose δ is beyond what short powers take.
+    Steep,
     Anchored,
     /// A γ for each row.
     Each,
@@ -22,7 +24,8 @@ impl Kind {
             f64::INFINITY => Self::Soft,
             2.0 => Self::Square,
             1.0 => Self::Linear,
-            1.0.. => Self::Power,
+            1.0..=256.0 => Self::Power,
+            256.0.. => Self::Steep,
             _ => Self::Anchored,
         }
     }
@@ -88,7 +91,7 @@ impl Program {
             Kind::Soft => 0,
             Kind::Linear => 1,
             Kind::Square => 2,
-            Kind::Power => 3,
+            Kind::Power | Kind::Steep => 3,
             Kind::Anchored => 4,
             Kind::Each => 5,
         };
@@ -101,6 +104,9 @@ impl Program {
             format!("-DKIND={kind}"),
             format!("-DJOB={}", u32::from(self.job == Job::Loss)),
         ];
+        if self.kind == Kind::Steep {
+            options.push("-DSTEEP".to_owned());
+        }
         self.layout.defines(&mut options);
         options.extend(self.entry().map(str::to_owned));
         if self.has_bits_of_the_cpu() {

@@ -9,6 +9,7 @@ use crate::{Error, Gpu, Result, Stream};
 
 /// Threads that share a row: one for each lane of the CPU's sums.
 const TEAM: u64 = 16;
+const WARP: u32 = 32;
 const THREADS: u32 = 128;
 
 /// Rows of logits under a score of the family.
@@ -44,24 +45,56 @@ pub struct LabelScores {
     pub never: bool,
 }
 
-/// Sets at a finite threshold, before they are packed.
+/// Where sets go: offsets and labels end to end, best first.
 #[derive(Clone, Copy, Debug)]
-pub struct FoundSets {
-    /// The largest score in a set.
-    pub threshold: f64,
-    /// Address of each row's size, `u32`; all ones where a row has more labels within reach than are kept.
-    pub sizes: u64,
-    /// Address of [`FoundSets::PLACES`] labels a row, `u32`.
-    pub found: u64,
-    /// Address of the least row with too many; set as `fault` is.
-    pub too_many: u64,
-    /// Whether an empty set gets the top label and its ties.
-    pub top_label: bool,
+pub struct PackedSets {
+    /// Address of [`Scratch::words`] words, on a boundary of 8 bytes.
+    pub scratch: u64,
+    /// Address of the offsets, `i64`, one more than rows.
+    pub offsets: u64,
+    /// Address of the labels, `u32`.
+    pub labels: u64,
+    /// Labels that there is room for. Sets beyond it are counted and not written.
+    pub places: u64,
 }
 
-impl FoundSets {
-    /// Labels that a row may find.
-    pub const PLACES: usize = 64;
+/// What finding and packing the sets of so many rows needs besides their results.
+///
+/// It begins with three 64-bit numbers for the caller: labels of all sets, the least row at fault, and the least row with more
+/// labels than a team of threads keeps (all ones where there is none). Sizes of all rows follow, `u32`, at [`Scratch::sizes`];
+/// that of a row with too many is all ones, and [`Family::pack_sets`] counts it as 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Scratch {
+    rows: u64,
+}
+
+/// Labels that a row may find.
+const PLACES: u64 = 64;
+/// Rows that a block packs.
+const PACKED: u64 = 256;
+/// Words of the three numbers.
+const REPORTS: u64 = 6;
+
+impl Scratch {
+    /// For so many rows.
+    pub fn new(rows: u64) -> Self {
+        Self { rows }
+    }
+
+    /// Words of 32 bits.
+    pub fn words(self) -> u64 {
+        self.sizes() + self.rows * (1 + PLACES)
+    }
+
+    /// The word of the first row's size.
+    pub fn sizes(self) -> u64 {
+        REPORTS + 2 * self.sums()
+    }
+
+    /// The counter and the sums of the blocks that pack, as 64-bit numbers.
+    fn sums(self) -> u64 {
+        1 + self.rows.div_ceil(PACKED)
+    }
 }
 
 /// The parameters of every kernel in `scores.cu`.
@@ -81,6 +114,9 @@ struct ScoreRows {
     found: u64,
     offsets: u64,
     packed: u64,
+    places: u64,
+    sums: u64,
+    total: u64,
     fault: u64,
     bad_label: u64,
     never: i32,
@@ -128,15 +164,30 @@ impl Family {
         classes.ok_or(Error::Shape { rows: self.rows, classes: self.classes })
     }
 
+    /// The longest row that stays in registers.
+    fn longest(&self) -> u32 {
+        if self.dtype == Dtype::F64 { 512 } else { 1024 }
+    }
+
     /// Short rows stay in registers, the others are read again.
     fn layout(&self) -> Result<Layout> {
-        let longest = if self.dtype == Dtype::F64 { 512 } else { 1024 };
         let values = self.classes()?.div_ceil(TEAM as u32).next_multiple_of(8);
-        Ok(if self.classes()? <= longest {
+        Ok(if self.classes()? <= self.longest() {
             Layout::Held { lanes: TEAM as u32, values, full: self.classes()? / TEAM as u32, threads: THREADS }
         } else {
             Layout::Wide { threads: THREADS }
         })
+    }
+
+    /// Where a warp shares a row, and the elements of one access.
+    fn warp_layout(&self) -> Result<(u32, Layout)> {
+        let (classes, pack) = (self.classes()?, self.dtype.pack());
+        let vec = if self.logits.is_multiple_of(16) && classes.is_multiple_of(pack) { pack } else { 1 };
+        if classes > self.longest() {
+            return Ok((vec, Layout::Wide { threads: THREADS }));
+        }
+        let values = classes.div_ceil(WARP).next_multiple_of(vec.max(4));
+        Ok((vec, Layout::Held { lanes: WARP, values, full: classes / (WARP * vec), threads: THREADS }))
     }
 
     fn score_rows(&self) -> Result<ScoreRows> {
@@ -155,6 +206,9 @@ impl Family {
             found: 0,
             offsets: 0,
             packed: 0,
+            places: 0,
+            sums: 0,
+            total: 0,
             fault: self.fault,
             bad_label: 0,
             never: 0,
@@ -201,42 +255,61 @@ impl Family {
         unsafe { gpu.launch(program, self.rows, THREADS, stream, rows) }
     }
 
-    /// The set of every row at a finite threshold.
+    /// The set of every row at a finite threshold. Reports go to the scratch, not to `fault`.
     ///
     /// # Safety
     ///
     /// As for [`score_labels`](Self::score_labels).
-    pub unsafe fn find_sets(&self, gpu: &Gpu, stream: Stream, to: FoundSets) -> Result<()> {
-        let rows = ScoreRows {
-            threshold: to.threshold,
-            sizes: to.sizes,
-            found: to.found,
-            bad_label: to.too_many,
-            top_label: i32::from(to.top_label),
-            ..self.score_rows()?
-        };
-        let program = self.program(Job::Sets, self.layout()?);
-        // SAFETY: as above.
-        unsafe { gpu.launch(program, self.teams(), THREADS, stream, rows) }
-    }
-
-    /// Moves what [`find_sets`](Self::find_sets) found to its place end to end; `offsets` are `i64`.
-    ///
-    /// # Safety
-    ///
-    /// As for [`score_labels`](Self::score_labels).
-    pub unsafe fn pack_sets(
+    pub unsafe fn find_sets(
         &self,
         gpu: &Gpu,
         stream: Stream,
-        from: FoundSets,
-        offsets: u64,
-        packed: u64,
+        threshold: f64,
+        top_label: bool,
+        to: PackedSets,
     ) -> Result<()> {
-        let rows = ScoreRows { sizes: from.sizes, found: from.found, offsets, packed, ..self.score_rows()? };
-        let program = self.program(Job::PackSets, Layout::Wide { threads: THREADS });
-        // SAFETY: as above.
-        unsafe { gpu.launch(program, self.teams(), THREADS, stream, rows) }
+        let (vec, layout) = self.warp_layout()?;
+        let rows = ScoreRows { threshold, top_label: i32::from(top_label), ..self.set_rows(to)? };
+        let program = Program { vec, ..self.program(Job::Sets, layout) };
+        let blocks = self.rows.div_ceil(u64::from(THREADS / WARP));
+        // SAFETY: as above; the reports are the first words of the scratch.
+        unsafe {
+            gpu.fill(to.scratch, 0xff, 4 * REPORTS, stream)?;
+            gpu.launch(program, blocks, THREADS, stream, rows)?;
+            self.pack_sets(gpu, stream, to)
+        }
+    }
+
+    /// Packs what [`find_sets`](Self::find_sets) found once more, elsewhere or after sizes have changed.
+    ///
+    /// # Safety
+    ///
+    /// As for [`score_labels`](Self::score_labels).
+    pub unsafe fn pack_sets(&self, gpu: &Gpu, stream: Stream, to: PackedSets) -> Result<()> {
+        let rows = self.set_rows(to)?;
+        let program = self.program(Job::PackSets, Layout::Wide { threads: PACKED as u32 });
+        // SAFETY: as above; the sums are words of the scratch.
+        unsafe {
+            gpu.fill(rows.sums, 0, 8 * Scratch::new(self.rows).sums(), stream)?;
+            gpu.launch(program, self.rows.div_ceil(PACKED), PACKED as u32, stream, rows)
+        }
+    }
+
+    fn set_rows(&self, to: PackedSets) -> Result<ScoreRows> {
+        let scratch = Scratch::new(self.rows);
+        let sizes = to.scratch + 4 * scratch.sizes();
+        Ok(ScoreRows {
+            sizes,
+            found: sizes + 4 * self.rows,
+            offsets: to.offsets,
+            packed: to.labels,
+            places: to.places,
+            total: to.scratch,
+            fault: to.scratch + 8,
+            bad_label: to.scratch + 16,
+            sums: to.scratch + 4 * REPORTS,
+            ..self.score_rows()?
+        })
     }
 
     /// The probabilities of the labels of sets at `threshold`, as `f64` packed like them; `pool` is scratch of that size.

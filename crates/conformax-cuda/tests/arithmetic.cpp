@@ -2,8 +2,10 @@
 //
 //   exp | exp_nonpositive | exp_m1 | ln | ln_1p   each word x                    → f(x)
 //   pow | pow_unit                                each pair x, y                 → f(x, y)
-//   norm        count, order, delta, inverse, max, pivot, logits…                → the score
+//   norm        count, order, delta, inverse, max, pivot, logits…                → the score, label by label
+//   list_norm   the same                                                         → the score, from a list
 //   normalize   count, order, delta, inverse, gaps…                              → the masses
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -55,6 +57,20 @@ int main(int count, char **words) {
             double max = read_number(), pivot = read_number();
             std::vector<double> z = read_numbers(word);
             write_number(gap_norm((unsigned)word, max, pivot, order, [&](unsigned k) { return z[k]; }));
+        } else if (what == "list_norm") {
+            Order order = read_order();
+            double max = read_number(), pivot = read_number();
+            std::vector<double> z = read_numbers(word);
+            std::vector<unsigned> keys;
+            for (unsigned k = 0; k < word; ++k) {
+                // Some that are not ahead too: they must not matter.
+                if (z[k] > pivot || k % 3 == 0) keys.push_back(tree_key(k));
+                if (label_of(tree_key(k)) != k) std::fputs("a key is not its label's\n", stderr);
+            }
+            std::sort(keys.begin(), keys.end());
+            keys.push_back(0);
+            write_number(list_norm((unsigned)keys.size() - 1, max, pivot, order, [&](unsigned i) { return keys[i]; },
+                                   [&](unsigned i) { return z[label_of(keys[i])]; }));
         } else if (what == "normalize") {
             Order order = read_order();
             std::vector<double> gaps = read_numbers(word), pool(word);

@@ -208,10 +208,12 @@ fn scores_have_the_same_bits() {
             words.extend(logits.iter().map(|z| z.to_bits()));
             wanted.push((score.score(checked, label as u32), logits.clone(), label));
         }
-        let found = host("norm", &words);
-        assert_eq!(found.len(), wanted.len());
-        for ((score, logits, label), found) in wanted.into_iter().zip(found) {
-            assert_eq!(score.to_bits(), found, "γ = {gamma}, label {label} of {logits:?}");
+        for how in ["norm", "list_norm"] {
+            let found = host(how, &words);
+            assert_eq!(found.len(), wanted.len());
+            for ((score, logits, label), found) in wanted.iter().zip(found) {
+                assert_eq!(score.to_bits(), found, "{how}, γ = {gamma}, label {label} of {logits:?}");
+            }
         }
     }
 }

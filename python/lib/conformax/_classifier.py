@@ -11,7 +11,17 @@ import numpy as np
 
 from . import _blocks, _conformax, _cuda, _schemes
 from ._exceptions import ConformaxWarning, not_calibrated
-from ._inputs import Logits, as_draws, as_labels, as_logits, as_seed, as_threads, in_order, look_like_probabilities
+from ._inputs import (
+    Logits,
+    as_draws,
+    as_labels,
+    as_logits,
+    as_seed,
+    as_threads,
+    from_device,
+    in_order,
+    look_like_probabilities,
+)
 from ._levels import levels
 from ._metrics import Evaluation
 from ._rules import canonical, compiled_score, parameters_of
@@ -184,7 +194,7 @@ class SplitConformalClassifier:
         names.
         """
         rule, scheme = self._rule(), self._scheme()
-        logits = self._given(logits)
+        logits, labels = self._given(from_device(logits)), from_device(labels)
         plain = scheme.is_plain and groups is None and weights is None
         if u is None and plain and _cuda.on_gpu(logits, rule):
             names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
@@ -273,7 +283,7 @@ class SplitConformalClassifier:
         thresholds go by them.
         """
         wanted, several = self._levels(alpha)
-        logits = self._given_again(logits)
+        logits = self._given_again(from_device(logits))
         if u is None and self._on_gpu(logits):
             on_device = _cuda.sets_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -305,7 +315,7 @@ class SplitConformalClassifier:
         probabilities are softmax over the set.
         """
         wanted, several = self._levels(alpha)
-        logits = self._given_again(logits)
+        logits = self._given_again(from_device(logits))
         if u is None and self._on_gpu(logits):
             on_device = _cuda.probabilities_of(self, logits, wanted)
             return on_device if several else on_device[0]
@@ -328,16 +338,23 @@ class SplitConformalClassifier:
         >>> cp.predict_p([[0.0, 1.0]])
         array([[0.5, 1. ]])
         """
-        logits = self._given_again(logits)
+        logits = self._given_again(from_device(logits))
         if u is None and self._on_gpu(logits):
             return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(_on_host(logits))
         beside = self._beside(rows.shape[0], groups, weights)
         return _blocks.p_values(self._calibration, rows, as_draws(u), beside=beside, n_threads=self.n_threads)
 
-    def predict(self, logits: Any) -> np.ndarray:
-        """The top label of every row (its name, where the classes have names), the first of equals."""
-        top = _blocks.top_labels(self._rows(self._given_again(logits)), n_threads=self.n_threads)
+    def predict(self, logits: Any) -> Any:
+        """The top label of every row (its name, where the classes have names), the first of equals.
+
+        Indices of logits on a CUDA device are there too.
+        """
+        logits = self._given_again(from_device(logits))
+        if self._calibration.prior is None and _cuda.on_gpu(logits, self._fitted_rule):
+            found = _cuda.top_labels(_cuda.checked_rows(logits, self.n_classes_))
+            return found if self._names is None else self._names[found.cpu().numpy()]
+        top = _blocks.top_labels(self._rows(_on_host(logits)), n_threads=self.n_threads)
         return self.classes_[top]
 
     def evaluate(
@@ -690,6 +707,7 @@ def _judge_seen(
 
 def _on_host(data: Any) -> Any:
     """Sets and labels on a GPU, copied; anything else as it is."""
+    data = from_device(data)
     return data.cpu() if isinstance(data, _cuda.CudaPredictionSets) or getattr(data, "is_cuda", False) else data
 
 

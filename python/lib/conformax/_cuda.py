@@ -20,6 +20,9 @@ from ._sets import PredictionSets
 # All bits set: no row.
 _NONE = -1
 
+# Labels a row that there is room for before their number is known.
+_ROOM = 4
+
 # Scores that a part of the rows with large sets may take at a time.
 _SCORED = 1 << 26
 
@@ -46,19 +49,24 @@ def checked_rows(logits: Any, classes: int | None = None) -> Any:
 
 
 class _Launches:
-    """The kernels over one matrix, and the rows that they report: at fault, and one more number of each kernel's own."""
+    """The kernels over one matrix, and the rows that they report: at fault, and one more number of each kernel's own.
 
-    def __init__(self, rule: _conformax.Score, rows: Any, reports: Any = None) -> None:
+    Sets have their reports elsewhere (`reported` false).
+    """
+
+    def __init__(self, rule: _conformax.Score, rows: Any, reported: bool = True) -> None:
         import torch
 
         from .torch import _kernels
 
         self.rule, self.rows = rule, rows
-        if reports is None:
-            reports = torch.full((2,), _NONE, dtype=torch.int64, device=rows.device)
-        self.reports = reports
+        self.reports = torch.full((2,), _NONE, dtype=torch.int64, device=rows.device) if reported else None
         self.compiled = _conformax.CudaRows(
-            *_kernels._place(rows), rows.data_ptr(), *rows.shape, rule.gamma, self.reports.data_ptr()
+            *_kernels._place(rows),
+            rows.data_ptr(),
+            *rows.shape,
+            rule.gamma,
+            0 if self.reports is None else self.reports.data_ptr(),
         )
 
     @property
@@ -158,31 +166,32 @@ def find_sets(
     rows = checked_rows(logits)
     if threshold == float("inf"):
         return _full_sets(rule, rows, masked)
-    # Offsets and, behind the last of them, the reports: one copy to the host has all that it needs.
     count = rows.shape[0]
-    state = torch.zeros(count + 3, dtype=torch.int64, device=rows.device)
-    offsets, reports = state[: count + 1], state[count + 1 :].fill_(_NONE)
-    launches = _Launches(rule, rows, reports)
+    launches = _Launches(rule, rows, reported=False)
+    offsets = launches.empty(count + 1, torch.int64)
     if not count:
-        return offsets, launches.empty(0, torch.int32)
-    sizes = launches.empty(rows.shape[0], torch.int32)
-    found = launches.empty((rows.shape[0], _conformax.CUDA_PLACES), torch.int32)
+        return offsets.zero_(), launches.empty(0, torch.int32)
+    words, first_size = launches.compiled.set_scratch()
+    # On a boundary of 8 bytes, as all that torch's allocator gives.
+    scratch = launches.empty(words, torch.int32)
+    # Room for most: how many labels there are is known only when the host has looked, which it does once.
+    packed = launches.empty(_ROOM * count, torch.int32)
     launches.compiled.find_sets(
-        threshold, sizes.data_ptr(), found.data_ptr(), launches.second, empty == "top_label"
+        threshold, empty == "top_label", scratch.data_ptr(), offsets.data_ptr(), packed.data_ptr(), len(packed)
     )
-    torch.cumsum(sizes, 0, dtype=torch.int64, out=offsets[1:])
-    total, fault, too_many = state[count:].tolist()
+    total, fault, too_many = scratch[:6].view(torch.int64).tolist()
     if fault != _NONE:
         launches.refuse(fault)
+    if too_many == _NONE and total <= len(packed):
+        return offsets, packed[:total]
     large = None
     if too_many != _NONE:
+        sizes = scratch[first_size : first_size + count]
         large = _LargeSets(rule, rows, (sizes < 0).nonzero().flatten(), threshold)
-        true_sizes = sizes.clamp(min=0).to(torch.int64)
-        true_sizes[large.places] = large.sizes
-        torch.cumsum(true_sizes, 0, out=offsets[1:])
-        total = int(offsets[-1])
+        sizes[large.places] = large.sizes.to(torch.int32)
+        total += int(large.sizes.sum())
     packed = launches.empty(total, torch.int32)
-    launches.compiled.pack_sets(sizes.data_ptr(), found.data_ptr(), offsets.data_ptr(), packed.data_ptr())
+    launches.compiled.pack_sets(scratch.data_ptr(), offsets.data_ptr(), packed.data_ptr(), total)
     if large is not None:
         large.fill(offsets, packed)
     return offsets, packed
@@ -410,5 +419,8 @@ def probabilities_of(model: Any, logits: Any, wanted: list[str]) -> list[Any]:
 
 def top_labels(logits: Any) -> Any:
     """The label with the largest logit in each row, the first of equals."""
-    offsets, packed = find_sets(_conformax.Score("log_margin"), checked_rows(logits), 0.0)
-    return packed[offsets[:-1]]
+    import torch
+
+    # At a threshold of 0 a set is the top label and its ties, the first of them first.
+    offsets, packed = find_sets(_conformax.Score("log_margin"), logits, 0.0)
+    return packed[offsets[:-1]].to(torch.int64)

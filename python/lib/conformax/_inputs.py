@@ -45,6 +45,7 @@ class Logits:
         """Reads arrays, tensors, data frames, Arrow lists and plain nested lists. One dimension is one row."""
         if isinstance(data, Logits):
             return data
+        data = from_device(data)
         package = type(data).__module__.partition(".")[0]
         if package == "torch":
             return _of_array(_torch_view(data))
@@ -64,6 +65,25 @@ class Logits:
     def reordered(self, order: list[int]) -> Logits:
         """The same rows with the columns in another order."""
         return Logits(self.shape, lambda: ((first, block[:, order]) for first, block in self.blocks()))
+
+
+# How DLPack calls a CUDA device.
+_CUDA = 2
+
+
+def from_device(data: Any) -> Any:
+    """Arrays of other libraries on a CUDA device as torch tensors of the same memory; anything else as it is."""
+    if isinstance(data, (np.ndarray, list, tuple)) or not hasattr(type(data), "__dlpack_device__"):
+        return data
+    if type(data).__module__.partition(".")[0] == "torch" or data.__dlpack_device__()[0] != _CUDA:
+        return data
+    try:
+        import torch
+    except ImportError:
+        raise TypeError(
+            f"wanted an array of the host, or PyTorch to read a {type(data).__name__} on a CUDA device with"
+        ) from None
+    return torch.from_dlpack(data)
 
 
 def in_order(rows: Logits, columns: list[Any] | None, names: np.ndarray | None) -> Logits:

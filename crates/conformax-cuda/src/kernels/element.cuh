@@ -56,22 +56,22 @@ struct alignas(sizeof(Stored) * VEC) Pack {
     Stored at[VEC];
 };
 
-// Read once: not worth a place in the cache.
+// Without hints that a row is read or written only once: with them 128,256 classes took 4 % longer.
 __device__ __forceinline__ Pack load_pack(const Stored *from) {
     Pack pack;
 #if VEC == 1
-    pack.at[0] = __ldcs(from);
+    pack.at[0] = *from;
 #else
-    *reinterpret_cast<uint4 *>(&pack) = __ldcs(reinterpret_cast<const uint4 *>(from));
+    *reinterpret_cast<uint4 *>(&pack) = *reinterpret_cast<const uint4 *>(from);
 #endif
     return pack;
 }
 
 __device__ __forceinline__ void store_pack(Stored *to, Pack pack) {
 #if VEC == 1
-    __stcs(to, pack.at[0]);
+    *to = pack.at[0];
 #else
-    __stcs(reinterpret_cast<uint4 *>(to), *reinterpret_cast<uint4 *>(&pack));
+    *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<uint4 *>(&pack);
 #endif
 }
 

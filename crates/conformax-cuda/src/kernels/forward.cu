@@ -152,11 +152,108 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #endif
 
 #ifdef HELD
-// Gaps that a thread takes when they are dealt out evenly.
-#define DEALT 4
+// Whether a row's registers are given up for a list of the logits within reach: powers are so much work that it pays to deal
+// them out evenly, and to have more rows under way.
+#define LISTED (SHORT_POWERS && JOB == 0)
+
+// Gaps that a thread takes when they are dealt out evenly; of short rows a larger part is within reach.
+#define DEALT (LISTED && LANES < 32 ? 8 : 4)
 
 // Blocks a multiprocessor should have room for: more hide the wait for memory, fewer leave more registers.
-#define HELD_BLOCKS (KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
+#define HELD_BLOCKS (LISTED ? (LANES < 32 ? 5 : 7) : KIND < 3 && VALUES * sizeof(Real) <= 128 ? 8 : KIND == 3 ? 5 : 4)
+
+#if LISTED
+// Zeros, and over them the masses of the labels within reach, which are dealt out evenly.
+__device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine, const Real (&z)[VALUES], Root &root,
+                                             const Index &index) {
+    typedef WarpTeam<LANES> Team;
+    __shared__ unsigned short places[THREADS * VALUES];
+    unsigned short *own_at = places + threadIdx.x / LANES * (LANES * VALUES);
+    const Real top = root.top, bound = top - quick_ratio((Real)1.000001, (Real)index.scale);
+    const bool lost = is_lost(top, index);
+    const Stored *from = all.z + row * all.classes;
+    Stored *to = all.p + row * all.classes;
+    u32 within = 0;
+#pragma unroll
+    for (int i = 0; i < VALUES; ++i) within |= z[i] > bound ? 1u << i : 0u;
+    Pack none;
+#pragma unroll
+    for (int e = 0; e < VEC; ++e) none.at[e] = narrow(lost ? (Real)NOWHERE : (Real)0);
+#pragma unroll
+    for (int i = 0; i < VALUES / VEC; ++i) {
+        u32 first = (i * LANES + Team::rank()) * VEC;
+        if (mine && (i < FULL || first < all.classes)) store_pack(to + first, none);
+    }
+    int listed;
+    int place = Team::before(__popc(within), listed);
+#pragma unroll 1
+    for (; within; within &= within - 1, ++place) {
+        int i = __ffs(within) - 1;
+        own_at[place] = (i / VEC * LANES + Team::rank()) * VEC + i % VEC;
+    }
+    Team::sync();
+    // Logits are read again, since registers have no index.
+    if (Team::any(listed > LANES * DEALT)) {
+        solve<Team>(root, [&](auto f) {
+#pragma unroll 4
+            for (int i = Team::rank(); i < listed; i += LANES) f(gap_of(top, widen(from[own_at[i]]), index));
+        }, index);
+        for (int i = Team::rank(); i < listed && mine && !lost; i += LANES) {
+            u32 at = own_at[i];
+            to[at] = narrow(mass_of(gap_of(top, widen(from[at]), index), root, index));
+        }
+        return;
+    }
+    Gap near[DEALT];
+    u32 at[DEALT];
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) {
+        int k = i * LANES + Team::rank();
+        at[i] = k < listed ? own_at[k] : all.classes;
+    }
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) near[i] = at[i] < all.classes ? (Gap)widen(from[at[i]]) : -infinity();
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) near[i] = gap_of(top, near[i], index);
+    int most = warp_most(listed);
+    auto in_near = [&](auto f) {
+#pragma unroll
+        for (int i = 0; i < DEALT; ++i) {
+            if (i * LANES < most) f(near[i]);
+        }
+    };
+    // The masses once: the last step is so small that its effect on each is a product.
+    double depth = quick_depth<Team>(in_near, index), mass[DEALT], sum = 0.0;
+    float steep[DEALT], slope = 0;
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) {
+        mass[i] = 0.0, steep[i] = 0;
+        if (i * LANES < most) {
+            double slack = 1.0 - (depth + (double)near[i]);
+            if (slack > 0.0) {
+                mass[i] = short_power(slack, index.delta);
+                steep[i] = (float)index.delta * quick_ratio(1.0f, (float)slack);
+                sum += mass[i];
+                slope += (float)mass[i] * steep[i];
+            }
+        }
+    }
+    sum = Team::sum(sum), slope = Team::sum(slope);
+    double excess = sum - 1.0;
+    float last = (float)excess / slope;
+    bool close = !Team::any(!(fabs(excess) < 1e-4));
+    if (!close) solve<Team>(root, in_near, index);
+    Team::sync();
+#pragma unroll
+    for (int i = 0; i < DEALT; ++i) {
+        // A label on the very edge has no mass, and an endless fall.
+        float fall = steep[i] * last;
+        Real left = mass[i] > 0.0 && fall < 1.0f ? (Real)(mass[i] - mass[i] * fall) : (Real)0;
+        if (!close) left = mass_of(near[i], root, index);
+        if (mine && !lost && left > 0) to[at[i]] = narrow(left);
+    }
+}
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(Rows all) {
     typedef WarpTeam<LANES> Team;
@@ -184,7 +281,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
     top = Team::most(top);
     Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
     Root root = {top, 0.0, 0.0, 0.0, 1.0};
-#if KIND == 0
+#if LISTED
+    write_listed(all, row, mine, z, root, index);
+    return;
+#elif KIND == 0
     solve<Team>(root, [&](auto f) {
 #pragma unroll
         for (int i = 0; i < VALUES; ++i) f(gap_of(top, z[i], index));
@@ -243,43 +343,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
                 if (i * LANES < most) f(near[i]);
             }
         };
-#if KIND == 3 && JOB == 0
-        // The masses in f64 once: the last step is so small that its effect on each is a product.
-        double depth = quick_depth<Team>(in_near, index), mass[DEALT], sum = 0.0, slope = 0.0;
-#pragma unroll
-        for (int i = 0; i < DEALT; ++i) {
-            mass[i] = 0.0;
-            if (i * LANES < most) {
-                double w = depth + (double)near[i];
-                if (w < 1.0) {
-                    mass[i] = power_mass(w, index.delta);
-                    sum += mass[i];
-                    slope += mass[i] * (double)quick_ratio(1.0f, (float)(1.0 - w));
-                }
-            }
-        }
-        Team::sum_both(sum, slope);
-        double excess = sum - 1.0, last = excess / (index.delta * slope);
-        bool close = !Team::any(!(fabs(excess) < 1e-4));
-        root.a = depth + last;
-        if (!close) solve<Team>(root, in_near, index);
-        Team::sync();
-#pragma unroll
-        for (int i = 0; i < DEALT; ++i) {
-            int at = i * LANES + Team::rank();
-            double fall = index.delta * last * (double)quick_ratio(1.0f, (float)(1.0 - (depth + (double)near[i])));
-            if (at < listed) {
-                // A label on the very edge has no mass, and an infinite fall.
-                double left = mass[i] > 0.0 && fall < 1.0 ? mass[i] * (1.0 - fall) : 0.0;
-                own[at] = close ? (Real)left : mass_of(near[i], root, index);
-            }
-        }
-        Team::sync();
-#else
         solve<Team>(root, in_near, index);
         share = share_of(root, index);
-#endif
-#if JOB == 0 && KIND != 3
+#if JOB == 0
         Team::sync();
 #pragma unroll
         for (int i = 0; i < DEALT; ++i) {
@@ -287,8 +353,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
             if (at < listed) own[at] = mass_of(near[i], root, index) * share;
         }
         Team::sync();
-#endif
-#if JOB == 0
         for (u32 at = 0; at < end; at += THREADS) column[at] = own[place + at / THREADS];
 #endif
     } else {
@@ -302,7 +366,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
     }
 #endif
 #endif
-#if JOB == 1
+#if LISTED
+#elif JOB == 1
     add_loss<Team>(all, row, mine, root, index, [&](auto f) {
 #pragma unroll
         for (int i = 0; i < VALUES; ++i) {
@@ -380,6 +445,38 @@ typedef u32 Key;
 #define REGION (LIST / WARPS)
 #define FEW (DTYPE == 1 ? 512 : 1024)
 
+// A row may begin anywhere: single elements up to the first boundary and after the last, packs in between.
+struct Span {
+    u32 head, packs, ends;
+
+    __device__ __forceinline__ Span(const Stored *from, u32 classes) {
+        head = VEC == 1 ? 0 : (u32)((0 - (u64)from / sizeof(Stored)) % VEC);
+        head = head < classes ? head : classes;
+        packs = (classes - head) / VEC;
+        ends = classes - packs * VEC;
+    }
+    // The single element of a thread below `ends`.
+    __device__ __forceinline__ u32 end_at() const { return threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC; }
+};
+
+#if JOB == 0
+// Reads the row once more and writes all of it.
+__device__ void write_row(const Stored *from, Stored *to, Span span, const Root &root, const Index &index) {
+    bool lost = is_lost(root.top, index);
+    Real share = share_of(root, index);
+    auto written = [&](Stored z) {
+        return narrow(lost ? (Real)NOWHERE : mass_of(gap_of(root.top, widen(z), index), root, index) * share);
+    };
+    for (u32 v = threadIdx.x; v < span.packs; v += THREADS) {
+        Pack pack = load_pack(from + span.head + v * VEC);
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) pack.at[e] = written(pack.at[e]);
+        store_pack(to + span.head + v * VEC, pack);
+    }
+    if (threadIdx.x < span.ends) to[span.end_at()] = written(from[span.end_at()]);
+}
+#endif
+
 // Every warp has a region of its own and fills it in the order in which it reads: the sums over it come out the same each time.
 struct List {
     Real z[LIST];
@@ -434,11 +531,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
     // A little more than the gap of 1, whatever rounding does.
     Real reach = (Real)(1.0000005 / index.scale);
-    // A row may begin anywhere: single elements up to the first boundary and after the last.
-    u32 head = VEC == 1 ? 0 : (u32)((0 - (u64)from / sizeof(Stored)) % VEC);
-    head = head < all.classes ? head : all.classes;
-    u32 packs = (all.classes - head) / VEC;
-    u32 ends = all.classes - packs * VEC;
+    const Span span(from, all.classes);
+    const u32 head = span.head, packs = span.packs, ends = span.ends;
 
     Real top = -infinity(), run = -infinity();
 #if KIND == 0
@@ -467,7 +561,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             top = larger(top, most[i]);
         }
         Real edge = -infinity();
-        u32 edge_at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
+        u32 edge_at = span.end_at();
         if (start == 0) {
             if (threadIdx.x < ends) {
                 edge = widen(from[edge_at]);
@@ -532,7 +626,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     top = BlockTeam::most(top);
     __syncthreads();
     Root root = {top, 0.0, 0.0, 0.0, 1.0};
-    bool lost = is_lost(top, index);
 #if KIND == 0
     bool fits = false;
     root.total = BlockTeam::sum(own > -infinity() ? sum * exp_of(own - top) : (Real)0);
@@ -570,7 +663,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index));
         }, index);
     }
-    if (fits && !lost) {
+    if (fits && !is_lost(top, index)) {
         add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
             for (int i = threadIdx.x % 32; i < region.count; i += 32) {
                 f(gap_of(top, region.z[i], index), region.at[i]);
@@ -590,20 +683,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
         for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index), k);
     });
 #if JOB == 0
-    Real share = share_of(root, index);
-    auto written = [&](Stored z) {
-        return narrow(lost ? (Real)NOWHERE : mass_of(gap_of(top, widen(z), index), root, index) * share);
-    };
-    for (u32 v = threadIdx.x; v < packs; v += THREADS) {
-        Pack pack = load_pack(from + head + v * VEC);
-#pragma unroll
-        for (int e = 0; e < VEC; ++e) pack.at[e] = written(pack.at[e]);
-        store_pack(to + head + v * VEC, pack);
-    }
-    if (threadIdx.x < ends) {
-        u32 at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
-        to[at] = written(from[at]);
-    }
+    write_row(from, to, span, root, index);
 #endif
 }
 #endif

@@ -75,3 +75,42 @@ template <class At> BOTH double gap_norm(unsigned count, double max, double pivo
     }
     return finish(norm, sum_lanes(lanes));
 }
+
+// A number that sorts labels in the order of the tree: by lane with its four bits reversed, so that lanes that are added first
+// lie side by side, and by label within a lane.
+BOTH unsigned tree_key(unsigned label) {
+    unsigned reversed = (label & 1) << 3 | (label & 2) << 1 | (label & 4) >> 1 | (label & 8) >> 3;
+    return reversed << 28 | label >> 4;
+}
+BOTH unsigned label_of(unsigned key) { return key << 4 | tree_key(key >> 28) >> 28; }
+
+// The score from a list in that order, which holds the labels ahead of the pivot and any others: `key(i)` and `at(i)` are the
+// key and the logit of entry i.
+template <class Key, class At>
+BOTH double list_norm(unsigned count, double max, double pivot, Order order, Key key, At at) {
+    Norm norm = norm_of(order, max, pivot);
+    if (is_largest(order, norm.largest)) return norm.largest;
+    // `waiting` are the sums of left halves of the tree, by their height, while their right halves are added.
+    double lane = 0.0, waiting[4] = {};
+    unsigned here = key(0) >> 28;
+#ifdef __CUDACC__
+#pragma unroll 1
+#endif
+    for (unsigned i = 0; i < count; ++i) {
+        unsigned next = key(i) >> 28, changed = next ^ here;
+        if (changed) {
+            int height = changed & 8 ? 3 : changed & 4 ? 2 : changed & 2 ? 1 : 0;
+#ifdef __CUDACC__
+#pragma unroll
+#endif
+            for (int h = 0; h < 4; ++h) {
+                if (h < height) lane = waiting[h] + lane, waiting[h] = 0.0;
+                else if (h == height) waiting[h] = lane;
+            }
+            lane = 0.0, here = next;
+        }
+        if (at(i) > pivot) lane = lane + term_of(norm, at(i));
+    }
+    for (int h = 0; h < 4; ++h) lane = waiting[h] + lane;
+    return finish(norm, lane);
+}
