@@ -1,4 +1,4 @@
-//! What the core takes for the jobs that `overhead.py` times in Python: same data, best of several.
+//! What the core takes for the jobs that `overhead.py` times in Python and in the command: same data, best of several.
 //!
 //! Arguments: a file of little-endian `f32` logits, one of `u32` labels, the number of classes, the threads.
 //! Prints one line per job: its name and its seconds.
@@ -8,7 +8,7 @@
 use std::time::Instant;
 use std::{env, fs};
 
-use conformax::{Alpha, Calibration, EntmaxScore, Logits, ScoreSpec, score_labels};
+use conformax::{Alpha, Calibration, EntmaxScore, Evaluator, Logits, ScoreSpec, score_labels};
 
 const REPEATS: usize = 15;
 
@@ -28,6 +28,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         best(|| score_labels(&score, logits.labelled(&labels)?).map(|scores| scores.len()))?
     );
     println!("predict {}", best(|| model.predict(logits).map(|sets| sets.len()))?);
+    let evaluate = || {
+        let mut evaluator = Evaluator::new(vec![model.clone()], classes)?;
+        evaluator.extend(logits.labelled(&labels)?)?;
+        Ok(evaluator.finish()?.tallies.len())
+    };
+    println!("evaluate {}", best(evaluate)?);
     Ok(())
 }
 

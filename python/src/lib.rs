@@ -16,6 +16,7 @@ mod partial;
 mod predict;
 mod probabilities;
 mod score;
+mod stream;
 mod study;
 mod tune;
 mod work;
@@ -51,6 +52,8 @@ mod _conformax {
     use crate::probabilities::{logarithms, set_probabilities};
     #[pymodule_export]
     use crate::score::{Score, score_all, score_labels};
+    #[pymodule_export]
+    use crate::stream::{AdaptiveLevel, Alarm};
     #[pymodule_export]
     use crate::study::{compare, run_study};
     #[pymodule_export]

@@ -6,8 +6,8 @@ mod common;
 use common::entmax;
 use common::npy::golden;
 use conformax::{
-    Alpha, Calibration, Calibrator, EntmaxScore, Evaluator, LabelShift, Logits, Loss, Predictor, Promise,
-    Scheme, Taxonomy, Thresholds, Tuner, label_weights, pac_rank,
+    AdaptiveLevel, Alarm, Alpha, Calibration, Calibrator, EntmaxScore, Evaluator, LabelShift, Logits, Loss,
+    Predictor, Promise, Scheme, Taxonomy, Thresholds, Tuner, label_weights, pac_rank,
 };
 use serde_json::Value;
 
@@ -304,4 +304,37 @@ fn selection_on_all_rows_gives_the_sets_of_the_oracle() {
         compared += 1;
     }
     assert_eq!(compared, 3);
+}
+
+#[test]
+fn levels_and_capital_of_a_stream_are_those_of_the_oracle() {
+    let (file, rows) = methods();
+    let (stream, alarm) = (&file["stream"], &file["alarm"]);
+    let target = Alpha::new(number(&stream["alpha"])).unwrap();
+    let calibration = rows.calibrated(number(&stream["gamma"]), Scheme::default());
+    let scores = numbers(&stream["scores"]);
+    let p_values: Vec<f64> =
+        scores.iter().map(|score| calibration.groups()[0].p_value(*score).value()).collect();
+    assert_eq!(p_values, numbers(&stream["p_values"]));
+    for (name, step, decay, error) in
+        [("constant_step_0.05", 0.05, None, 0.0), ("decaying_step", 0.2, Some(0.6), 1e-13)]
+    {
+        let mut level = AdaptiveLevel::new(target, step, decay).unwrap();
+        let missed = integers(&stream[name]["missed"]);
+        for (row, (p, wanted)) in p_values.iter().zip(numbers(&stream[name]["level"])).enumerate() {
+            assert!(
+                (level.level() - wanted).abs() <= error,
+                "{name}, row {row}: {} for {wanted}",
+                level.level()
+            );
+            assert_eq!(level.update(*p), missed[row] == 1, "{name}, row {row}");
+        }
+    }
+    let mut betting = Alarm::new(calibration.groups()[0].as_slice(), number(&alarm["jump"]), 0).unwrap();
+    let draws = numbers(&alarm["u"]);
+    for (row, (score, wanted)) in scores.iter().zip(numbers(&alarm["capital"])).enumerate() {
+        betting.update(*score, Some(draws[row])).unwrap();
+        let off = (betting.capital() / wanted - 1.0).abs();
+        assert!(off < 1e-10, "row {row}: {} for {wanted}", betting.capital());
+    }
 }

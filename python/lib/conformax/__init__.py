@@ -42,9 +42,12 @@ from ._plan import plan
 from ._rules import ApsScore, EntmaxScore, InvProbScore, MarginScore, RapsScore, SapsScore, TopKScore
 from ._schemes import label_weights, pac_rank
 from ._sets import PredictionSets
+from ._streams import AdaptiveLevel, Alarm
 from ._study import compare, study
 
 __all__ = [
+    "AdaptiveLevel",
+    "Alarm",
     "ApsScore",
     "ConformaxWarning",
     "EntmaxScore",

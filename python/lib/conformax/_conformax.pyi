@@ -77,7 +77,62 @@ class Calibration:
     @property
     def input(self) -> str: ...
     def coverage_interval(self, alpha: str, rows: int, probability: float) -> tuple[float, float] | None: ...
-    def level(self, alpha: str) -> tuple[float, int | None]: ...
+    @property
+    def promise(self) -> str: ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def clusters(self) -> list[int | None] | None: ...
+    @property
+    def losses(self) -> dict[str, Any]: ...
+    @property
+    def group_names(self) -> list[str]: ...
+    @property
+    def threshold_names(self) -> list[str]: ...
+    @property
+    def ranks(self) -> list[int] | None: ...
+    @property
+    def prior(self) -> list[float] | None: ...
+    @property
+    def delta(self) -> float | None: ...
+    def too_few(self, alpha: str) -> list[tuple[str, int, int]]: ...
+    def level(self, alpha: str) -> tuple[float | None, int | None]: ...
+    def thresholds(self, alpha: str) -> tuple[float | None, list[float]]: ...
+    def predict(
+        self,
+        alphas: list[str],
+        logits: NDArray[Any],
+        u: NDArray[np.float64] | None = None,
+        *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
+        masked: str = "allowed",
+        empty: str = "allowed",
+        n_threads: int | None = None,
+        first_row: int = 0,
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]]: ...
+    def predict_probabilities(
+        self,
+        alpha: str,
+        logits: NDArray[Any],
+        u: NDArray[np.float64] | None = None,
+        *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
+        masked: str = "allowed",
+        empty: str = "allowed",
+        n_threads: int | None = None,
+        first_row: int = 0,
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]: ...
+    def set_probabilities(
+        self,
+        alpha: str,
+        offsets: NDArray[np.int64],
+        logits: NDArray[np.float64],
+        *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> NDArray[np.float64]: ...
     def with_levels(self, alphas: list[str]) -> Calibration: ...
     def for_prediction(self, alphas: list[str]) -> Calibration: ...
     def to_json(self) -> str: ...
@@ -91,19 +146,25 @@ class Calibration:
         logits: NDArray[Any],
         u: NDArray[np.float64] | None = None,
         *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
         first_row: int = 0,
     ) -> NDArray[np.float64]: ...
 
 @final
 class Calibrator:
-    def __new__(cls, score: Score, classes: int, *, masked: str = "allowed") -> Calibrator: ...
+    def __new__(
+        cls, score: Score, classes: int, *, masked: str = "allowed", rule: Rule | None = None
+    ) -> Calibrator: ...
     def extend(
         self,
         logits: NDArray[Any],
         labels: NDArray[np.uint32],
         u: NDArray[np.float64] | None = None,
         *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
     ) -> None: ...
     def merge(self, other: Calibrator) -> None: ...
@@ -112,14 +173,79 @@ class Calibrator:
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> Calibrator: ...
+    def cluster(self, clusters: int, rows_wanted: int, seed: int) -> list[int | None]: ...
     def finish(
-        self, alphas: list[str], *, names: list[str] | None = None, input: str = "logits"
+        self,
+        alphas: list[str],
+        *,
+        names: list[str] | None = None,
+        input: str = "logits",
+        delta: str | None = None,
+        groups: list[str] | None = None,
+        estimated: bool = False,
+        prior: list[float] | None = None,
+        choosing_rows: NDArray[np.uint64] | None = None,
     ) -> Calibration: ...
+
+@final
+class Rule:
+    def __new__(
+        cls,
+        by: str = "all",
+        *,
+        clusters: list[int | None] | None = None,
+        groups: int = 0,
+        label_weights: list[float] | None = None,
+        severity: list[float] | None = None,
+        cost: list[list[float]] | None = None,
+        ranks: list[int] | None = None,
+    ) -> Rule: ...
+
+@final
+class AdaptiveLevel:
+    def __new__(cls, alpha: str, step: float, decay: float | None = None) -> AdaptiveLevel: ...
+    @property
+    def level(self) -> float: ...
+    @property
+    def rows(self) -> int: ...
+    @property
+    def misses(self) -> int: ...
+    @property
+    def bound(self) -> float: ...
+    def update(self, p_value: float) -> bool: ...
+
+@final
+class Alarm:
+    def __new__(cls, scores: NDArray[np.float64], jump: float, seed: int) -> Alarm: ...
+    def update(self, score: float, u: float | None = None) -> float: ...
+    @property
+    def capital(self) -> float: ...
+    @property
+    def log_capital(self) -> float: ...
+    @property
+    def highest(self) -> float: ...
+    @property
+    def rows(self) -> int: ...
+
+def cluster_plan(counts: list[int], alpha: str, rows: int, seed: int) -> tuple[list[int], int, int] | None: ...
+def choose_ranks(logits: NDArray[Any], labels: NDArray[np.uint32], alpha: str) -> list[int]: ...
+def row_fingerprints(logits: NDArray[Any]) -> NDArray[np.uint64]: ...
+def pac_rank(n: int, alpha: str, delta: float) -> int | None: ...
+def label_weights(
+    logits: NDArray[np.float64], labels: NDArray[np.uint32], target: NDArray[np.float64], method: str
+) -> list[float]: ...
 
 @final
 class Evaluator:
     def __new__(
-        cls, calibration: Calibration, alphas: list[str], *, masked: str = "allowed", empty: str = "allowed"
+        cls,
+        calibration: Calibration,
+        alphas: list[str],
+        *,
+        masked: str = "allowed",
+        empty: str = "allowed",
+        by: str | None = None,
+        groups: list[str] | None = None,
     ) -> Evaluator: ...
     def extend(
         self,
@@ -127,6 +253,8 @@ class Evaluator:
         labels: NDArray[np.uint32],
         u: NDArray[np.float64] | None = None,
         *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
     ) -> None: ...
     def to_bytes(self) -> bytes: ...
@@ -152,6 +280,8 @@ class Partial:
         labels: NDArray[np.uint32],
         u: NDArray[np.float64] | None = None,
         *,
+        groups: NDArray[np.uint32] | None = None,
+        weights: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
         first_row: int = 0,
     ) -> None: ...
@@ -188,7 +318,7 @@ def predict(
     empty: str = "allowed",
     n_threads: int | None = None,
     first_row: int = 0,
-) -> list[tuple[NDArray[np.int64], NDArray[np.uint32]]]: ...
+) -> list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]]: ...
 def predict_probabilities(
     score: Score,
     threshold: float,

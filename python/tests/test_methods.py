@@ -1,0 +1,237 @@
+"""Coverage where it matters, against the independent oracle's values (see fixtures/golden/README.md)."""
+
+import json
+import warnings
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import conformax
+from conformax import AdaptiveLevel, Alarm, ConformaxWarning, SplitConformalClassifier
+
+
+@pytest.fixture(scope="module")
+def oracle():
+    return json.loads((Path(__file__).resolve().parents[2] / "fixtures" / "golden" / "methods.json").read_text())
+
+
+class Rows:
+    def __init__(self, file):
+        self.logits, self.labels = np.array(file["logits"]), np.array(file["labels"])
+        self.groups, self.weights = np.array(file["group"]), np.array(file["row_weight"], dtype=float)
+        self.n = file["n_cal"]
+
+    def calibrated(self, case, groups=False, weights=False, **parameters):
+        cp = SplitConformalClassifier(gamma=case["gamma"], alpha=case["alpha"], **parameters)
+        beside = self.beside(slice(None, self.n), groups, weights)
+        with _quiet():
+            return cp.calibrate(self.logits[: self.n], self.labels[: self.n], **beside)
+
+    def beside(self, part, groups, weights):
+        return {
+            **({"groups": self.groups[part]} if groups else {}),
+            **({"weights": self.weights[part]} if weights else {}),
+        }
+
+    def sets(self, cp, groups=False, weights=False, logits=None):
+        rows = self.logits[self.n :] if logits is None else logits
+        found = cp.predict_set(rows, **self.beside(slice(self.n, None), groups, weights))
+        return [sorted(found.indices[a:b].tolist()) for a, b in zip(found.offsets, found.offsets[1:])]
+
+
+@contextmanager
+def _quiet():
+    """Without the warnings that some groups have too few rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConformaxWarning)
+        yield
+
+
+@pytest.fixture(scope="module")
+def rows(oracle):
+    return Rows(oracle)
+
+
+def cases(oracle, method):
+    found = [case for case in oracle["cases"] if case["method"] == method]
+    assert found
+    return found
+
+
+METHODS = {
+    "by_class": lambda file: ({"by": "class"}, False, False),
+    "by_cluster": lambda file: ({"by": file["cluster_of_label"]}, False, False),
+    "by_group": lambda file: ({"by": "group"}, True, False),
+    "row_weights": lambda file: ({}, False, True),
+    "label_weights": lambda file: ({"label_weights": file["label_weight"]}, False, False),
+    "severity_risk": lambda file: ({"severity": file["severity"]}, False, False),
+    "cost_risk": lambda file: ({"cost": file["cost"]}, False, False),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_sets_are_those_of_the_oracle_before_and_after_a_file(method, oracle, rows, tmp_path):
+    parameters, groups, weights = METHODS[method](oracle)
+    for case in cases(oracle, method):
+        cp = rows.calibrated(case, groups, weights, **parameters)
+        assert rows.sets(cp, groups, weights) == case["sets"]
+        cp.save(tmp_path / "model.json")
+        again = SplitConformalClassifier.load(tmp_path / "model.json")
+        assert rows.sets(again, groups, weights) == case["sets"]
+        assert again.promise_ == cp.promise_
+        beside = rows.beside(slice(rows.n, None), groups, weights)
+        if method.endswith("risk"):
+            with pytest.raises(ValueError, match="p-values cannot be had with risk control"):
+                cp.predict_p(rows.logits[rows.n :])
+        else:
+            p = cp.predict_p(rows.logits[rows.n :], **beside)
+            inside = [np.flatnonzero(row > float(case["alpha"])).tolist() for row in p]
+            assert inside == case["sets"]
+        proba = cp.predict_proba(rows.logits[rows.n :], **beside)
+        sets = cp.predict_set(rows.logits[rows.n :], **beside)
+        for row, (a, b) in enumerate(zip(sets.offsets, sets.offsets[1:])):
+            assert proba[row].sum() == pytest.approx(1.0 if b > a else 0.0)
+            outside = np.setdiff1d(np.arange(8), sets.indices[a:b])
+            assert not proba[row][outside].any()
+            np.testing.assert_array_equal(sets.probabilities[a:b], proba[row][sets.indices[a:b]])
+
+
+def test_thresholds_are_one_per_class_or_group(oracle, rows):
+    case = cases(oracle, "by_group")[0]
+    cp = rows.calibrated(case, True, by="group")
+    assert cp.threshold_.tolist() == [float(case["threshold"][name]) for name in sorted(case["threshold"])]
+    assert cp.temperature_ is None
+    assert cp.promise_ == "coverage is at least 1 - alpha within every group of rows, on average"
+    assert rows.calibrated(cases(oracle, "row_weights")[0], weights=True).threshold_ is None
+
+
+def test_a_probability_over_calibration_rows_takes_a_higher_rank(oracle, rows):
+    for case in oracle["pac"]:
+        assert conformax.pac_rank(case["n"], case["alpha"], case["delta"]) == case["rank"]
+    scores = np.sort(conformax.scores(rows.logits[: rows.n], rows.labels[: rows.n]))
+    cp = SplitConformalClassifier(alpha=0.1, pac=0.05).calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
+    assert cp.threshold_ == scores[conformax.pac_rank(rows.n, 0.1, 0.05) - 1]
+    assert cp.promise_.startswith("with probability 0.95 over the calibration rows")
+    with pytest.raises(ValueError, match="pac cannot be had with severity"):
+        SplitConformalClassifier(pac=0.05, severity=[1] * 8).calibrate(rows.logits, rows.labels)
+
+
+def test_weights_of_labels_are_estimated(oracle, rows):
+    shift = oracle["label_shift"]
+    target = rows.logits[shift["target_rows"]]
+    for method, error in (("em", 1e-9), ("bbse", 1e-12)):
+        found = conformax.label_weights(rows.logits[: rows.n], rows.labels[: rows.n], target, method=method)
+        np.testing.assert_allclose(found, shift[f"{method}_weights"], atol=error, rtol=0)
+    cp = SplitConformalClassifier(alpha=0.1, label_weights=found).calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
+    assert cp.promise_.endswith("approximately, as the weights are estimated")
+    with pytest.raises(ValueError, match="method must be"):
+        conformax.label_weights(rows.logits, rows.labels, target, method="guess")
+
+
+def test_equal_weights_and_a_severity_of_one_are_split_conformal(rows):
+    plain = SplitConformalClassifier(alpha=0.1).calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
+    wanted = rows.sets(plain)
+    tenth = np.full(rows.n, 0.1)
+    weighted = SplitConformalClassifier(alpha=0.1).calibrate(rows.logits[: rows.n], rows.labels[: rows.n], weights=tenth)
+    found = weighted.predict_set(rows.logits[rows.n :], weights=np.full(len(rows.logits) - rows.n, 0.1))
+    assert [sorted(found.indices[a:b].tolist()) for a, b in zip(found.offsets, found.offsets[1:])] == wanted
+    severe = SplitConformalClassifier(alpha=0.1, severity=[1] * 8).calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
+    assert rows.sets(severe) == wanted
+
+
+def test_clusters_ranks_and_priors(rows):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(12, size=4_000)
+    logits = rng.normal(size=(4_000, 12)) + 3 * np.eye(12)[labels] * np.where(labels < 6, 1, 0.4)[:, None]
+    cp = SplitConformalClassifier(alpha=0.1, clusters=2).calibrate(logits, labels)
+    clusters = cp._calibration.clusters
+    assert clusters[:6] == [clusters[0]] * 6 and clusters[6:] == [clusters[6]] * 6 and clusters[0] != clusters[6]
+    assert cp.n_calibration_ < 4_000
+    cut = SplitConformalClassifier(alpha=0.1, truncate_ranks=True).calibrate(logits, labels)
+    assert cut.n_calibration_ == 2_400 and len(cut.threshold_) == 12
+    ranks = np.array(cut._calibration.ranks)
+    fresh = rng.normal(size=(50, 12))
+    sets = cut.predict_set(fresh)
+    place = (fresh[:, None, :] >= fresh[:, :, None]).sum(axis=2)
+    assert all(place[row, label] <= ranks[label] for row, label in zip(np.repeat(np.arange(50), sets.sizes), sets.indices))
+    shares = np.bincount(labels, minlength=12) / len(labels)
+    adjusted = SplitConformalClassifier(alpha=0.1, prior=shares).calibrate(logits, labels)
+    by_hand = SplitConformalClassifier(alpha=0.1).calibrate(logits - np.log(shares), labels)
+    assert adjusted.threshold_ == pytest.approx(by_hand.threshold_)
+
+
+def test_evaluation_counts_groups_apart(rows):
+    cp = SplitConformalClassifier(alpha=0.1, by="group")
+    with _quiet():
+        cp.calibrate(rows.logits[:120], rows.labels[:120], groups=rows.groups[:120])
+        found = cp.evaluate(rows.logits[120:], rows.labels[120:], groups=rows.groups[120:])
+    sets = cp.predict_set(rows.logits[120:], groups=rows.groups[120:])
+    for name, group in found.groups.items():
+        own = rows.groups[120:] == name
+        covered = sets.mask[np.arange(len(own)), rows.labels[120:]][own]
+        assert group["n"] == own.sum() and group["coverage"] == pytest.approx(covered.mean())
+        assert group["interval"][0] <= group["coverage"] <= group["interval"][1]
+    assert "east" in str(found)
+    plain = SplitConformalClassifier(alpha=0.1).calibrate(rows.logits[:120], rows.labels[:120])
+    assert set(plain.evaluate(rows.logits[120:], rows.labels[120:], groups=rows.groups[120:]).groups) == set(rows.groups)
+    by_class = plain.evaluate(rows.logits[120:], rows.labels[120:], by="class")
+    assert by_class.groups["3"]["coverage"] == pytest.approx(by_class.class_coverage[3])
+    lossy = SplitConformalClassifier(alpha=0.1, severity=[1.0] * 8).calibrate(rows.logits[:120], rows.labels[:120])
+    result = lossy.evaluate(rows.logits[120:], rows.labels[120:])
+    assert result.mean_loss == pytest.approx(1 - result.coverage)
+
+
+def test_too_few_rows_of_a_class_are_named(rows):
+    with pytest.warns(ConformaxWarning, match=r"7 \(\d+ rows\).* each needs at least 99"):
+        cp = SplitConformalClassifier(alpha=0.01, by="class").calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
+    assert np.isinf(cp.threshold_).all()
+
+
+def test_what_does_not_fit_is_refused(rows):
+    logits, labels = rows.logits[: rows.n], rows.labels[: rows.n]
+
+    def calibrate(beside=None, **parameters):
+        return SplitConformalClassifier(alpha=0.1, **parameters).calibrate(logits, labels, **(beside or {}))
+
+    for message, call in {
+        "groups of rows need": lambda: calibrate({"groups": rows.groups[: rows.n]}),
+        "needs the groups": lambda: calibrate(by="group"),
+        "shape": lambda: calibrate({"weights": [1.0]}),
+        "weight of row 3": lambda: calibrate({"weights": np.where(np.arange(rows.n) == 3, -1.0, 1.0)}),
+        "at least one weight": lambda: calibrate({"weights": np.zeros(rows.n)}),
+        "by and severity": lambda: calibrate(by="class", severity=[1] * 8),
+        "8 classes": lambda: calibrate(by=[0, 1]),
+        "one per class": lambda: calibrate(severity=[1, 2]),
+        "true label of class 2 must be 0": lambda: calibrate(cost=np.eye(8) * np.arange(8)[:, None] // 2 + 1 - np.eye(8)),
+        "prior of class 1": lambda: calibrate(prior=[1, 0, 1, 1, 1, 1, 1, 1]),
+        "weight of class 0": lambda: calibrate(label_weights=[-1, 1, 1, 1, 1, 1, 1, 1]),
+        "left out": lambda: calibrate(by={label: 0 for label in range(7)}),
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            call()
+    cp = calibrate({"groups": rows.groups[: rows.n]}, by="group")
+    with pytest.raises(ValueError, match="'south', which is none of those that calibrated"):
+        cp.predict_set(rows.logits[:1], groups=["south"])
+    with pytest.raises(ValueError, match="give the groups"):
+        cp.predict_set(rows.logits[:1])
+
+
+def test_streams_are_those_of_the_oracle(oracle):
+    stream, alarm = oracle["stream"], oracle["alarm"]
+    for name, adaptive in {
+        "constant_step_0.05": AdaptiveLevel(0.1, step=0.05),
+        "decaying_step": AdaptiveLevel(0.1, step=0.2, decay=0.6),
+    }.items():
+        for p, level, missed in zip(stream["p_values"], stream[name]["level"], stream[name]["missed"]):
+            assert adaptive.level == pytest.approx(level, abs=1e-13)
+            assert adaptive.update(p) == bool(missed)
+        assert adaptive.misses == sum(stream[name]["missed"]) and adaptive.rows == len(stream["p_values"])
+    logits, labels, n = np.array(oracle["logits"]), np.array(oracle["labels"]), oracle["n_cal"]
+    betting = Alarm(conformax.scores(logits[:n], labels[:n], gamma=stream["gamma"]), jump=alarm["jump"])
+    for score, u, capital in zip(stream["scores"], alarm["u"], alarm["capital"]):
+        assert betting.update(score, u) == pytest.approx(capital, rel=1e-10)
+    assert betting.log_capital == pytest.approx(np.log(alarm["capital"][-1]))
+    with pytest.raises(ValueError, match="NaN"):
+        betting.update(float("nan"))
