@@ -1,7 +1,7 @@
 //! `conformax plan`: how far coverage can stray with so many calibration rows, and how many are enough.
 
 use clap::Args;
-use conformax::{Alpha, CoverageLaw, conformal_rank, rows_for_precision};
+use conformax::{Alpha, Level, rows_for_precision};
 use serde::Serialize;
 
 use crate::args::{confidence, level};
@@ -20,7 +20,8 @@ use crate::table::{Align, table, text};
 Examples:
   conformax plan --alpha 0.1
   conformax plan --alpha 0.1 --n 1000
-  conformax plan --alpha 0.05 --precision 0.01")]
+  conformax plan --alpha 0.05 --precision 0.01
+  conformax plan --alpha 0.1 --pac 0.05")]
 pub(crate) struct PlanArgs {
     /// How often a set may miss the true label [default: 0.1].
     #[arg(long, value_name = "A", conflicts_with = "confidence", value_parser = level)]
@@ -34,6 +35,9 @@ pub(crate) struct PlanArgs {
     /// How near to 1 - alpha coverage should be; repeat it to compare several.
     #[arg(long, value_name = "P", value_delimiter = ',')]
     precision: Vec<f64>,
+    /// Coverage is to hold with probability 1 - DELTA over the calibration rows, rather than on average.
+    #[arg(long, value_name = "DELTA", conflicts_with = "precision")]
+    pac: Option<Alpha>,
     /// Probability with which the statements hold.
     #[arg(long, value_name = "Q", default_value_t = 0.95)]
     probability: f64,
@@ -64,6 +68,8 @@ struct Need {
 #[derive(Serialize)]
 struct Plan {
     alpha: Alpha,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    delta: Option<Alpha>,
     probability: f64,
     rows_needed: u64,
     outlooks: Vec<Outlook>,
@@ -79,9 +85,12 @@ pub(crate) fn run(args: &PlanArgs, console: &mut Console<'_>) -> Result<(), Fail
         return json::print(&plan, console);
     }
     let percent = args.probability * 100.0;
+    let over = plan
+        .delta
+        .map_or(String::new(), |delta| format!(" for {} of all calibrations", share(delta.confidence(), 4)));
     writeln!(
         console.out(),
-        "alpha = {}: sets hold the true label with probability {} or more.\n\
+        "alpha = {}: sets hold the true label with probability {} or more{over}.\n\
          At least {} calibration rows are needed; with fewer, sets hold every label.",
         plan.alpha,
         plan.alpha.confidence(),
@@ -104,31 +113,36 @@ fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
     let unasked = args.n.is_empty() && args.precision.is_empty();
     let rows: &[u64] = if unasked { &USUAL_ROWS } else { &args.n };
     let usual: Vec<f64> = USUAL_PRECISIONS.into_iter().filter(|p| *p < alpha.value()).collect();
-    let precisions: &[f64] = if unasked { &usual } else { &args.precision };
+    let precisions: &[f64] = if unasked && args.pac.is_none() { &usual } else { &args.precision };
+    let level = |n: u64| match args.pac {
+        Some(delta) => Level::new(n, alpha).with_delta(delta),
+        None => Level::new(n, alpha),
+    };
     let needs = precisions.iter().map(|precision| {
         Ok(Need { precision: *precision, n: rows_for_precision(alpha, *precision, args.probability)? })
     });
     Ok(Plan {
         alpha,
+        delta: args.pac,
         probability: args.probability,
-        rows_needed: alpha.rows_needed(),
+        rows_needed: level(1).rows_needed(),
         outlooks: rows
             .iter()
-            .map(|n| outlook(alpha, *n, args.probability))
+            .map(|n| outlook(level(*n), args.probability))
             .collect::<Result<_, Failure>>()?,
         needs: needs.collect::<Result<_, Failure>>()?,
     })
 }
 
-fn outlook(alpha: Alpha, n: u64, probability: f64) -> Result<Outlook, Failure> {
-    let law = CoverageLaw::at_level(n, alpha);
+fn outlook(level: Level, probability: f64) -> Result<Outlook, Failure> {
+    let law = level.law();
     Ok(Outlook {
-        n,
-        rank: conformal_rank(n, alpha),
+        n: level.n(),
+        rank: level.rank(),
         mean: law.mean(),
         standard_deviation: law.standard_deviation(),
         coverage_interval: law.interval(probability)?,
-        probability_below: law.cdf(alpha.confidence()),
+        probability_below: law.cdf(level.alpha().confidence()),
     })
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod calibrate;
+mod conditional;
 mod errors;
 mod evaluate;
 mod faces;

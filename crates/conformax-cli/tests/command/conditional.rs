@@ -1,0 +1,197 @@
+//! Coverage by class, group, cluster and weight, and risk: the oracle's sets through files and flags.
+
+use serde_json::Value;
+
+use crate::folder::{Folder, lines};
+
+fn methods() -> Value {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/golden/methods.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// Some rows of the oracle's file as CSV, with their groups and weights.
+fn csv(file: &Value, rows: std::ops::Range<usize>) -> String {
+    let mut out = "c0,c1,c2,c3,c4,c5,c6,c7,label,region,weight\n".to_owned();
+    for row in rows {
+        let logits: Vec<String> =
+            file["logits"][row].as_array().unwrap().iter().map(ToString::to_string).collect();
+        let (label, group) = (file["labels"][row].as_u64().unwrap(), file["group"][row].as_str().unwrap());
+        out += &format!("{},c{label},{group},{}\n", logits.join(","), file["row_weight"][row]);
+    }
+    out
+}
+
+fn with_methods() -> (Folder, Value) {
+    let (folder, file) = (Folder::empty(), methods());
+    let n = file["n_cal"].as_u64().unwrap() as usize;
+    let all = file["labels"].as_array().unwrap().len();
+    folder.write("cal.csv", csv(&file, 0..n));
+    folder.write("test.csv", csv(&file, n..all));
+    for (shard, rows) in [0..50, 50..51, 51..n].into_iter().enumerate() {
+        folder.write(&format!("shard{shard}.csv"), csv(&file, rows));
+    }
+    for name in ["label_weight", "severity", "cost"] {
+        folder.write(&format!("{name}.json"), file[name].to_string());
+    }
+    let clusters = file["cluster_of_label"].as_array().unwrap().iter().enumerate();
+    let clusters: Vec<String> =
+        clusters.map(|(label, cluster)| format!("c{label},group {cluster}")).collect();
+    folder.write("clusters.csv", format!("class,cluster\n{}\n", clusters.join("\n")));
+    (folder, file)
+}
+
+/// The columns that are no classes, and what each method is asked with.
+const DROP: &str = "--drop region,weight";
+const METHODS: [(&str, &str, &str); 7] = [
+    ("by_class", "--by class", DROP),
+    ("by_group", "--by region", "--drop weight"),
+    ("by_cluster", "--by clusters.csv", DROP),
+    ("row_weights", "--weights weight", "--drop region"),
+    ("label_weights", "--label-weights label_weight.json", DROP),
+    ("severity_risk", "--severity severity.json", DROP),
+    ("cost_risk", "--cost cost.json", DROP),
+];
+
+#[test]
+fn sets_are_those_of_the_oracle_and_shards_give_the_same_file() {
+    let (folder, file) = with_methods();
+    let mut compared = 0;
+    for (method, flags, drop) in METHODS {
+        let cases = file["cases"].as_array().unwrap().iter();
+        for case in cases.filter(|case| case["method"] == method && case["gamma"] == 1.5) {
+            let alpha = case["alpha"].as_str().unwrap();
+            let calibrate = format!("--alpha {alpha} --gamma 1.5 {flags} {drop} --force");
+            folder.run(&format!("calibrate cal.csv {calibrate} -o model.json")).ok();
+            let ran = folder.run(&format!("predict model.json test.csv {drop}")).ok();
+            for (row, (line, wanted)) in
+                lines(&ran.out).iter().zip(case["sets"].as_array().unwrap()).enumerate()
+            {
+                let name = |label: &Value| label.as_str().unwrap()[1..].parse::<u64>().unwrap();
+                let mut found: Vec<u64> = line["labels"].as_array().unwrap().iter().map(name).collect();
+                found.sort_unstable();
+                assert_eq!(serde_json::to_value(found).unwrap(), *wanted, "{method} {alpha}, row {row}");
+            }
+            for shard in 0..3 {
+                folder.run(&format!("calibrate shard{shard}.csv {calibrate} --partial -o part{shard}")).ok();
+            }
+            folder.run("merge part2 part0 part1 -o merged.json --force").ok();
+            assert_eq!(folder.text("merged.json"), folder.text("model.json"), "{method} {alpha}");
+            compared += 1;
+        }
+    }
+    assert_eq!(compared, 21);
+}
+
+#[test]
+fn every_printout_says_what_is_promised() {
+    let (folder, _) = with_methods();
+    folder.run(&format!("calibrate cal.csv --by region --drop weight -o region.json")).ok();
+    insta::assert_snapshot!(folder.run("inspect region.json").seen());
+    insta::assert_snapshot!(folder.run("evaluate region.json test.csv --drop weight").seen());
+    insta::assert_snapshot!(
+        folder.run(&format!("calibrate cal.csv --severity severity.json {DROP} -o risk.json")).seen()
+    );
+    insta::assert_snapshot!(folder.run(&format!("evaluate risk.json test.csv {DROP}")).seen());
+    insta::assert_snapshot!(folder.run(&format!("calibrate cal.csv --pac 0.05 {DROP} -o pac.json")).seen());
+    let plain = folder.run(&format!("calibrate cal.csv {DROP} -o plain.json")).ok();
+    assert!(!plain.out.contains("promise"), "{}", plain.out);
+    // Any model can be evaluated by a column, by class or by clusters.
+    for by in ["region", "class", "clusters.csv"] {
+        let drop = if by == "region" { "--drop weight" } else { DROP };
+        let json = folder.run(&format!("evaluate plain.json test.csv --by {by} {drop} --json")).ok().json();
+        let groups = json["levels"][0]["groups"].as_array().unwrap();
+        let rows: u64 = groups.iter().map(|group| group["n"].as_u64().unwrap()).sum();
+        assert_eq!(rows, 24, "{by}");
+        let coverage: Vec<f64> = groups.iter().map(|group| group["coverage"].as_f64().unwrap()).collect();
+        assert!(coverage.is_sorted(), "worst first: {coverage:?}");
+    }
+}
+
+#[test]
+fn the_gate_holds_every_group_to_its_own_law() {
+    let (folder, file) = with_methods();
+    folder.run("calibrate cal.csv --by region --drop weight -o model.json").ok();
+    folder.run("evaluate model.json test.csv --drop weight --expect-coverage").ok();
+    // Rows of one region whose logits are turned round, so that the true label is far behind.
+    let mut turned = file.clone();
+    for row in 0..240 {
+        if turned["group"][row] == "west" {
+            let logits = turned["logits"][row].as_array().unwrap().iter();
+            let logits: Vec<f64> = logits.map(|logit| -10.0 * logit.as_f64().unwrap()).collect();
+            turned["logits"][row] = logits.into();
+        }
+    }
+    folder.write("turned.csv", csv(&turned, 0..240));
+    let ran = folder.run("evaluate model.json turned.csv --drop weight --expect-coverage --allow-seen");
+    assert!(ran.err.contains("no law"), "rows that calibrated have none: {}", ran.err);
+    let west: String = csv(&turned, 0..240)
+        .lines()
+        .filter(|line| !line.contains("east") && !line.contains("north"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    folder.write("west.csv", west);
+    let ran = folder.run("evaluate model.json west.csv --drop weight --expect-coverage");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("of the group west at alpha = 0.1 is below"), "{}", ran.err);
+    folder.run(&format!("calibrate cal.csv --severity severity.json {DROP} -o risk.json")).ok();
+    let error = folder.run(&format!("evaluate risk.json test.csv {DROP} --expect-coverage")).error();
+    assert!(error.contains("no law that coverage"), "{error}");
+}
+
+#[test]
+fn clusters_ranks_and_weights_are_found() {
+    let (folder, _) = with_methods();
+    let drop = DROP;
+    folder.run(&format!("calibrate cal.csv --truncate-ranks --alpha 0.2 {drop} -o ranks.json")).ok();
+    let file: Value = serde_json::from_str(&folder.text("ranks.json")).unwrap();
+    assert_eq!((&file["n"], file["largest_ranks"].as_array().unwrap().len()), (&Value::from(144), 8));
+    let error = folder.run(&format!("calibrate cal.csv --clusters --alpha 0.1 {drop} -o x.json")).error();
+    assert!(error.contains("too few rows of each class"), "{error}");
+    folder.run(&format!("calibrate cal.csv --clusters 2 --alpha 0.05 {drop} -o clusters.json")).error();
+    folder.run(&format!("weigh cal.csv test.csv {drop} -o weights.json")).ok();
+    let ran = folder.run(&format!("calibrate cal.csv --label-weights weights.json {drop} -o w.json")).ok();
+    assert!(ran.out.contains("approximately, as the weights are estimated"), "{}", ran.out);
+    folder.write("prior.csv", "c7,0.3\nc0,0.1\nc1,0.1\nc2,0.1\nc3,0.1\nc4,0.1\nc5,0.1\nc6,0.1\n");
+    folder.run(&format!("calibrate cal.csv --prior prior.csv {drop} -o prior.json")).ok();
+    folder.run(&format!("predict prior.json test.csv {drop}")).ok();
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let (folder, file) = with_methods();
+    folder.run("calibrate cal.csv --by region --drop weight -o model.json").ok();
+    folder.write("south.csv", csv(&file, 240..264).replace("west", "south"));
+    folder.write("minus.csv", csv(&file, 0..9).replace("\n", "-\n").replacen("weight-", "weight", 1));
+    folder.write("short.json", "[1, 2, 3]");
+    folder.write("diagonal.json", "[[1,1],[1,0]]");
+    folder.write("zero.csv", "c0,1\nc1,1\nc2,1\nc3,0\nc4,1\nc5,1\nc6,1\nc7,1\n");
+    folder.write("gap.csv", "c0,1\nc1,1\nc2,1\nc4,1\nc5,1\nc6,1\nc7,1\n");
+    folder.write("none.csv", csv(&file, 0..9).replace(",4\n", ",-4\n"));
+    for (words, wanted) in [
+        ("predict model.json south.csv --drop weight", "the group `south` is none of those that calibrated"),
+        ("predict model.json test.csv --drop weight,region", "region"),
+        ("calibrate cal.csv --weights region --drop weight -o x.json", "is not a number"),
+        (
+            "calibrate none.csv --weights weight --drop region -o x.json",
+            "weight of row 0 must be a finite number",
+        ),
+        ("calibrate cal.csv --severity short.json --drop region,weight -o x.json", "wanted 8 values, got 3"),
+        (
+            "calibrate cal.csv --cost diagonal.json --drop region,weight -o x.json",
+            "wanted 8 rows of 8 numbers",
+        ),
+        (
+            "calibrate cal.csv --prior zero.csv --drop region,weight -o x.json",
+            "prior of class 3 must be a positive",
+        ),
+        ("calibrate cal.csv --by gap.csv --drop region,weight -o x.json", "the class `c3` is left out"),
+        ("calibrate cal.csv --by class --weights weight --drop region -o x.json", "cannot be used with"),
+        ("calibrate cal.csv --weights weight --thresholds-only --drop region -o x.json", "need the scores"),
+        ("evaluate model.json test.csv --by weight", "has thresholds by `region`"),
+    ] {
+        let error = folder.run(words).error();
+        assert!(error.contains(wanted), "{words}: {error}");
+    }
+    let few = folder.run("calibrate cal.csv --by class --alpha 0.01 --drop region,weight -o few.json").ok();
+    assert!(few.err.contains("too few rows for c0 (") && few.err.contains("at least 99 rows"), "{}", few.err);
+}
