@@ -369,7 +369,7 @@ def calibration_of(
     *,
     alphas: list[str],
     names: np.ndarray | None,
-    labels_are: str | None,
+    labels_are: str | None = None,
     masked: str,
 ) -> _conformax.Calibration:
     """What calibrating on the device gives: byte for byte what the CPU gives for the same rows."""

@@ -158,8 +158,14 @@ impl Paths for EntmaxScore {
 }
 
 /// How far, relatively, an estimate of a score may be from the score without deciding anything: far above the
-/// rounding of either, for any number of classes.
+/// rounding of either, up to 10⁶ classes.
 const SLACK: f64 = 1e-8;
+
+/// The same for any number of classes. A sum of `K` terms is off by `K` roundings at most, which equal terms come near to,
+/// and the norm by as many times 1/δ, which is 15 at most.
+fn slack(classes: usize) -> f64 {
+    SLACK.max(30.0 * f64::EPSILON * classes as f64)
+}
 
 /// Thresholds whose squares are safe to compare; outside, every label is scored.
 const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e140;
@@ -286,15 +292,16 @@ impl EntmaxScore {
         limit: f64,
     ) {
         let row = ranking.row();
+        let slack = slack(row.classes());
         let mut sums = GapSums::new(row.max());
         let (mut kept, mut place) = (0, 0);
         while let Some(label) = ranking.get(place) {
             sums.step(row.logit(label));
             let estimate = estimate(&sums);
-            if estimate > limit * (1.0 + SLACK) {
+            if estimate > limit * (1.0 + slack) {
                 break;
             }
-            if estimate <= limit * (1.0 - SLACK) || self.score(row, label) <= threshold {
+            if estimate <= limit * (1.0 - slack) || self.score(row, label) <= threshold {
                 ranking.keep(&mut kept, label);
             }
             place += 1;
@@ -312,7 +319,8 @@ impl EntmaxScore {
         (delta, inverse): (f64, f64),
     ) {
         let row = ranking.row();
-        let (below, above) = (threshold * (1.0 - SLACK), threshold * (1.0 + SLACK));
+        let slack = slack(row.classes());
+        let (below, above) = (threshold * (1.0 - slack), threshold * (1.0 + slack));
         let mut sums = GapSums::new(row.max());
         let (mut inside, mut outside) = (0, 0);
         loop {
@@ -379,6 +387,27 @@ impl EntmaxScore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Millions of equal terms round the same way every time, so a sum drifts as far as it can: by less than the slack.
+    #[test]
+    fn sums_of_millions_of_equal_terms_stay_within_the_slack() {
+        let score = EntmaxScore { gamma: Gamma::new(16.0).unwrap() };
+        for classes in [1_000_003_usize, 3_000_017] {
+            let mut logits = vec![1.0_f32; classes];
+            logits[classes / 3] = 0.3;
+            let row = Row::new(&logits).unwrap();
+            let found = score.score(row, (classes / 3) as u32);
+            let gap = 1.0 - f64::from(0.3_f32);
+            // Exact up to the rounding of a few operations: K − 1 gaps are equal.
+            let exact = gap * math::pow((classes - 1) as f64, 15.0);
+            assert!((found / exact - 1.0).abs() < slack(classes) / 4.0, "{classes}: {found} {exact}");
+            for (threshold, size) in [(found.next_down(), classes - 1), (found, classes)] {
+                let mut set = Vec::new();
+                score.set_into(row, threshold, &mut set);
+                assert_eq!(set.len(), size, "{classes}");
+            }
+        }
+    }
 
     /// Sets are right without bounds too, only slowly.
     #[test]
