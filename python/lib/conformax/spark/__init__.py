@@ -96,8 +96,8 @@ def tune(
 
     `tuning` is a boolean column, by its name or as an expression: rows of a data frame have no numbers by which they
     could be drawn, and a row must fall on the same side in every pass, so take one that depends on the row alone, such
-    as `F.xxhash64("id") % 10 < 4`. `over` and `grid` are those of `SplitConformalClassifier.tune`; the rest is as in
-    `calibrate`.
+    as `F.pmod(F.xxhash64("id"), F.lit(10)) < 4`. `over` and `grid` are those of `SplitConformalClassifier.tune`; the
+    rest is as in `calibrate`.
     """
     cp, _ = _classifier(parameters)
     [level] = cp._single_level("tuning")
