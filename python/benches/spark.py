@@ -25,7 +25,7 @@ from cluster import PATIENCE, Cluster, session  # noqa: E402
 import conformax.spark as cs  # noqa: E402
 from conformax import SplitConformalClassifier, _conformax  # noqa: E402
 
-ROUNDS = 5
+ROUNDS = 3
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 
