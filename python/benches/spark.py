@@ -25,7 +25,7 @@ from cluster import PATIENCE, Cluster, session  # noqa: E402
 import conformax.spark as cs  # noqa: E402
 from conformax import SplitConformalClassifier, _conformax  # noqa: E402
 
-ROUNDS = 5
+ROUNDS = 3
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -68,10 +68,14 @@ def write(folder: Path, rows: int, classes: int, files: int) -> str:
     for place in range(files):
         ids = np.arange(place * rows // files, (place + 1) * rows // files)
         logits, labels = rows_of(ids, classes)
-        lists = pa.ListArray.from_arrays(pa.array(np.arange(0, logits.size + 1, classes, dtype=np.int32)), logits.ravel())
-        table = pa.table({"id": pa.array(ids), "logits": lists, "label": pa.array(labels)})
+        table = pa.table({"id": pa.array(ids), "logits": lists_of(logits), "label": pa.array(labels)})
         pq.write_table(table, path / f"part-{place}.parquet", compression="none", use_dictionary=False)
     return str(path)
+
+
+def lists_of(logits: np.ndarray) -> pa.ListArray:
+    offsets = np.arange(0, logits.size + 1, logits.shape[1], dtype=np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(logits.ravel()))
 
 
 def sink(df) -> None:
@@ -87,12 +91,13 @@ def passing(folder: Path, scale: float) -> None:
     for rows, classes in ((int(4_000_000 * scale), 10), (int(100_000 * scale), 1000)):
         df = spark.read.parquet(write(folder, rows, classes, 8)).select("logits", "label")
         model = cs.calibrate(df, logits="logits", label="label")
+        given = {"logits": "logits", "label": "label"}
         jobs = {
             "nothing": lambda: sink(df.mapInArrow(pass_on, df.schema)),
-            "calibrate": lambda: cs.calibrate(df, logits="logits", label="label"),
-            "evaluate": lambda: cs.evaluate(model, df, logits="logits", label="label", allow_seen=True),
+            "calibrate": lambda: cs.calibrate(df, **given),
+            "evaluate": lambda: cs.evaluate(model, df, **given, allow_seen=True),
             "predict": lambda: sink(cs.predict(model, df, logits="logits", keep=["label"])),
-            "calibrate, thresholds only": lambda: cs.calibrate(df, logits="logits", label="label", thresholds_only=True),
+            "calibrate, thresholds only": lambda: cs.calibrate(df, **given, thresholds_only=True),
         }
         found = best(jobs)
         nothing = found.pop("nothing")
@@ -135,9 +140,7 @@ def executors(folder: Path, scale: float) -> None:
 def generated(batches):
     for batch in batches:
         logits, labels = rows_of(batch.column("id").to_numpy(), 10)
-        offsets = pa.array(np.arange(0, logits.size + 1, 10, dtype=np.int32))
-        lists = pa.ListArray.from_arrays(offsets, pa.array(logits.ravel()))
-        yield pa.RecordBatch.from_arrays([lists, pa.array(labels)], names=["logits", "label"])
+        yield pa.RecordBatch.from_arrays([lists_of(logits), pa.array(labels)], names=["logits", "label"])
 
 
 def one_machine(ids: range, empty: bytes) -> _conformax.Partial:

@@ -160,7 +160,7 @@ impl Partial {
         Ok(each!(inner.as_ref().ok_or_else(busy)?, it => it.n()))
     }
 
-    /// Takes in rows with their labels, the first of which is `first_row` in messages. After an error it is of no more use.
+    /// Takes in rows with their labels; messages count them from `first_row`. After an error it is of no more use.
     #[pyo3(signature = (logits, labels, u=None, *, groups=None, weights=None, n_threads=None, first_row=0))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn extend<'py>(

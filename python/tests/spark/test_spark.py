@@ -301,7 +301,7 @@ def test_every_face_names_a_bad_row(data, model):
 
 @pytest.mark.parametrize(
     ("label", "message"),
-    [("10", "label at row .* is 10, but with 10 classes"), ("-1", "is -1, but"), ("NULL", "label at row .* is missing")],
+    [("10", "label at row .* is 10, but with 10 classes"), ("-1", "is -1, but"), ("NULL", "row .* is missing")],
 )
 def test_a_bad_label_names_its_partition_and_key(data, label, message):
     df = data.withColumn("label", F.expr(f"CASE WHEN id = 77 THEN {label} ELSE label END"))

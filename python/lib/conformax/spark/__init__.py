@@ -50,8 +50,8 @@ def calibrate(
     logits : str or list of str
         A column of arrays or ML vectors, or a column per class.
     label : str
-        The column of true labels: class indices, or names where `classes` are given. Text labels are looked up among the
-        names of the columns where there is a column per class.
+        The column of true labels: class indices, or names where `classes` are given. Text labels are looked up among
+        the names of the columns where there is a column per class.
     classes : list, optional
         Names of the classes in the order of the logits.
     key : str or list of str
@@ -95,9 +95,9 @@ def tune(
     """Chooses a parameter on the rows where `tuning` holds and calibrates on the others.
 
     `tuning` is a boolean column, by its name or as an expression: rows of a data frame have no numbers by which they
-    could be drawn, and a row must fall on the same side in every pass, so take one that depends on the row alone, such as
-    `F.xxhash64("id") % 10 < 4`. `over` and `grid` are those of `SplitConformalClassifier.tune`; the rest is as in
-    `calibrate`.
+    could be drawn, and a row must fall on the same side in every pass, so take one that depends on the row alone, such
+    as `F.pmod(F.xxhash64("id"), F.lit(10)) < 4`. `over` and `grid` are those of `SplitConformalClassifier.tune`; the
+    rest is as in `calibrate`.
     """
     cp, _ = _classifier(parameters)
     [level] = cp._single_level("tuning")
@@ -144,7 +144,9 @@ def predict(
     fields = set_fields(model, several=several, probabilities=probabilities)
     clash = {field.name for field in fields} & set(kept)
     if clash:
-        raise ValueError(f"column {min(clash)!r} has the name of one of the results: rename it, or leave it out of `keep`")
+        raise ValueError(
+            f"column {min(clash)!r} has the name of one of the results: rename it, or leave it out of `keep`"
+        )
     light = model.clone().set_params(alpha=wanted, confidence_level=None, n_threads=model.n_threads or 1)
     light._calibration = model._calibration.for_prediction(wanted)
     light._names, light._columns = model._names, None
