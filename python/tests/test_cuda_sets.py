@@ -1,5 +1,5 @@
-"""Scores, calibration, sets and probabilities on a CUDA device: byte for byte the CPU's. Without a device there is nothing
-to test."""
+"""Scores, calibration, sets and probabilities on a CUDA device: byte for byte the CPU's. Without a device there is
+nothing to test."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ def test_a_million_rows_are_scored_as_on_the_cpu(dtype: torch.dtype, gamma: floa
         wanted = _conformax.score_labels(rule_of(gamma), host, labels.cpu().numpy().astype(np.uint32))
         assert np.array_equal(bits(found), bits(wanted)), classes
         finite = wanted[np.isfinite(wanted)]
-        # A score among them, so that a label sits on the edge; of wide rows one at which not all labels are within reach.
+        # A score among them, so that a label sits on the edge; of wide rows one at which not all labels are within
+        # reach.
         threshold = float(np.quantile(finite, 0.3, method="lower"))
         threshold = min(threshold, 3.0 if classes <= 1000 else 0.5)
         offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)

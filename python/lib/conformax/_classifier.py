@@ -261,7 +261,14 @@ class SplitConformalClassifier:
         return self.classes_[top]
 
     def evaluate(
-        self, logits: Any, labels: Any, *, alpha: Any = None, strata: Any = None, u: Any = None, allow_seen: bool = False
+        self,
+        logits: Any,
+        labels: Any,
+        *,
+        alpha: Any = None,
+        strata: Any = None,
+        u: Any = None,
+        allow_seen: bool = False,
     ) -> Any:
         """Coverage, sizes and the rest on test rows; a list of `Evaluation` where there is a list of levels.
 

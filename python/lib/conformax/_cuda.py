@@ -1,8 +1,8 @@
 """Calibration, sets and probabilities of the entmax family on CUDA tensors, with the CPU's bits.
 
-A model calibrated on a GPU is byte for byte the one calibrated on a CPU, and so are its sets. Scores outside the family are
-worked out on the CPU. Rows that cannot be scored are found by the kernels as they read them and reported when the host
-looks at a result anyway: the row is then given to the CPU, whose error names row and class.
+A model calibrated on a GPU is byte for byte the one calibrated on a CPU, and so are its sets. Scores outside the family
+are worked out on the CPU. Rows that cannot be scored are found by the kernels as they read them and reported when the
+host looks at a result anyway: the row is then given to the CPU, whose error names row and class.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #endif
 
 #ifdef HELD
-// Whether a row's registers are given up for a list of the logits within reach: powers are so much work that it pays to deal
-// them out evenly, and to have more rows under way.
+// Whether a row's registers are given up for a list of the logits within reach: powers are so much work that it pays to
+// deal them out evenly, and to have more rows under way.
 #define LISTED (SHORT_POWERS && JOB == 0)
 
 // Gaps that a thread takes when they are dealt out evenly; of short rows a larger part is within reach.
@@ -290,8 +290,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
         for (int i = 0; i < VALUES; ++i) f(gap_of(top, z[i], index));
     }, index);
 #else
-    // The few logits within reach go to the thread's own column of shared memory; of softmax's rows all do. Every logit is
-    // stored and only those within reach move on to the next place: a store is cheaper than a branch.
+    // The few logits within reach go to the thread's own column of shared memory; of softmax's rows all do. Every logit
+    // is stored and only those within reach move on to the next place: a store is cheaper than a branch.
     __shared__ Real columns[(VALUES + 1) * THREADS];
     Real *column = columns + threadIdx.x;
     Real bound = index.kind == 0 ? -infinity() : top - quick_ratio((Real)1.000001, (Real)index.scale);
@@ -435,7 +435,9 @@ struct Span {
         ends = classes - packs * VEC;
     }
     // The single element of a thread below `ends`.
-    __device__ __forceinline__ u32 end_at() const { return threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC; }
+    __device__ __forceinline__ u32 end_at() const {
+        return threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
+    }
 };
 
 #if JOB == 0
@@ -456,8 +458,8 @@ __device__ void write_row(const Stored *from, Stored *to, Span span, const Root 
 }
 #endif
 
-// Every warp has a region of its own and fills it in the order in which it reads, by what it has seen itself: sums over it, and
-// whether it is long enough, come out the same each time.
+// Every warp has a region of its own and fills it in the order in which it reads, by what it has seen itself: sums over
+// it, and whether it is long enough, come out the same each time.
 struct List {
     Real z[LIST];
     u32 at[LIST];
