@@ -1,5 +1,5 @@
-//! Launches on CUDA tensors. Addresses, shapes and streams are what PyTorch says of its tensors; the Python side keeps the
-//! tensors alive and has checked types and shapes.
+//! Launches on CUDA tensors. Addresses, shapes and streams are what PyTorch says of its tensors; the Python side keeps
+//! the tensors alive and has checked types and shapes.
 #![allow(unsafe_code)]
 
 use conformax::Gamma;
@@ -68,8 +68,8 @@ pub fn cuda_entmax(
 ) -> PyResult<()> {
     let (dtype, gamma) = (dtype_of(dtype)?, gamma_of(gamma, gammas, stride)?);
     let forward = Forward { dtype, logits, out, rows, classes, gamma };
-    // SAFETY: tensors of this device and shape, which the Python side holds; PyTorch's allocator keeps their memory until
-    // the stream has passed.
+    // SAFETY: tensors of this device and shape, which the Python side holds; PyTorch's allocator keeps their memory
+    // until the stream has passed.
     on(device, py, |gpu| unsafe { forward.launch(gpu, Stream(stream)) })
 }
 

@@ -1,5 +1,5 @@
-"""The activations and losses on a CUDA device: against the CPU's, against autograd's own numbers, and under every way in
-which PyTorch runs an operation. Without a device there is nothing to test."""
+"""The activations and losses on a CUDA device: against the CPU's, against autograd's own numbers, and under every way
+in which PyTorch runs an operation. Without a device there is nothing to test."""
 
 from __future__ import annotations
 
@@ -303,8 +303,10 @@ def test_falls_back_to_torch_operations(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 # A million rows, fewer the wider they are, and the widest that a vocabulary has.
-MILLION = {1: 100_000, 2: 200_000, 3: 200_000, 10: 300_000, 32: 100_000, 100: 90_000, 257: 7_000, 1000: 2_500, 5000: 400,
-           32_000: 60, 128_256: 40}  # fmt: skip
+MILLION = {
+    1: 100_000, 2: 200_000, 3: 200_000, 10: 300_000, 32: 100_000, 100: 90_000, 257: 7_000, 1000: 2_500, 5000: 400,
+    32_000: 60, 128_256: 40,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -322,7 +324,7 @@ def test_a_million_random_rows(dtype: torch.dtype, gamma: float) -> None:
 @pytest.mark.parametrize("gamma", [1.5, 2.0])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_long_rows_of_every_temper(dtype: torch.dtype, gamma: float) -> None:
-    """Among rows whose labels within reach fit their list: rows where all are, rows without an answer, odd beginnings."""
+    """Rows whose labels within reach fit their list, rows where all are, rows without an answer, odd beginnings."""
     for classes in (16_385, 20_000, 128_256, 128_257):
         z = rows(700, classes, dtype, 3)
         z[11, 5], z[12, classes - 1], z[13] = torch.nan, torch.inf, -torch.inf

@@ -12,7 +12,8 @@ use crate::{Error, Gpu, Result, Stream};
 pub enum GammaOf {
     /// For all rows.
     All(Gamma),
-    /// Addresses of `f64` on the device, `stride` elements apart (0: one for all). A γ outside 1..=16 makes its row NaN.
+    /// Addresses of `f64` on the device, `stride` elements apart (0: one for all). A γ outside 1..=16 makes its row
+    /// NaN.
     Each {
         /// Address of the first.
         first: u64,

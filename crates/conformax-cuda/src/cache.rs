@@ -1,7 +1,7 @@
 //! Compiled programs on disk, so that only the first process on a machine compiles them.
 //!
-//! They lie in `$CONFORMAX_CACHE`, else in `conformax` under `$XDG_CACHE_HOME` or `~/.cache`. A file is named after everything
-//! that its content depends on, so nothing is ever stale; a folder that cannot be written is done without.
+//! They lie in `$CONFORMAX_CACHE`, else in `conformax` under `$XDG_CACHE_HOME` or `~/.cache`. A file is named after
+//! everything that its content depends on, so nothing is ever stale; a folder that cannot be written is done without.
 
 use std::path::{Path, PathBuf};
 

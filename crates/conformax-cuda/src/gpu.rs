@@ -12,8 +12,8 @@ use crate::cache::cached;
 use crate::program::Program;
 use crate::{Error, Result};
 
-/// A device and the kernels compiled for it. Compiled programs are kept in `$CONFORMAX_CACHE`, else in `conformax` under
-/// `$XDG_CACHE_HOME` or `~/.cache`.
+/// A device and the kernels compiled for it. Compiled programs are kept in `$CONFORMAX_CACHE`, else in `conformax`
+/// under `$XDG_CACHE_HOME` or `~/.cache`.
 #[derive(Debug)]
 pub struct Gpu {
     context: Context,
@@ -77,7 +77,8 @@ impl Gpu {
         };
         let mut device = 0;
         let mut context = std::ptr::null_mut();
-        // SAFETY: both write to the variables they are given. The primary context, which PyTorch uses too, is kept for good.
+        // SAFETY: both write to the variables they are given. The primary context, which PyTorch uses too, is kept for
+        // good.
         unsafe {
             check("cuDeviceGet", driver::cuDeviceGet(&raw mut device, ordinal as c_int))?;
             check("cuDevicePrimaryCtxRetain", driver::cuDevicePrimaryCtxRetain(&raw mut context, device))?;
@@ -106,8 +107,8 @@ impl Gpu {
     ///
     /// # Safety
     ///
-    /// `P` must be the struct that the kernel takes, and its addresses must be what the kernel reads and writes, on this
-    /// device, alive until the stream has passed the launch.
+    /// `P` must be the struct that the kernel takes, and its addresses must be what the kernel reads and writes, on
+    /// this device, alive until the stream has passed the launch.
     pub(crate) unsafe fn launch<P: Copy>(
         &self,
         program: Program,

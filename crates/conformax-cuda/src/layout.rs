@@ -44,7 +44,8 @@ impl Dtype {
 pub(crate) enum Layout {
     /// A thread a row, `rows` of them a block, through shared memory.
     Narrow { classes: u32, rows: u32 },
-    /// `lanes` threads a row, `values` logits each in registers; the first `full` accesses of every thread are inside the row.
+    /// `lanes` threads a row, `values` logits each in registers; the first `full` accesses of every thread are inside
+    /// the row.
     Held { lanes: u32, values: u32, full: u32, threads: u32 },
     /// A block a row.
     Wide { threads: u32 },
@@ -57,8 +58,8 @@ const NARROW: u32 = 32;
 const STAGED: u32 = 36 << 10;
 
 impl Layout {
-    /// `vec` are the elements of one access. Teams of fewer threads than a warp stay in step with one another, so rows whose
-    /// formula differs (`mixed`) take a thread or whole warps.
+    /// `vec` are the elements of one access. Teams of fewer threads than a warp stay in step with one another, so rows
+    /// whose formula differs (`mixed`) take a thread or whole warps.
     pub(crate) fn of(classes: u32, dtype: Dtype, vec: u32, mixed: bool) -> Self {
         let wide = dtype == Dtype::F64;
         if classes <= NARROW {

@@ -1,9 +1,10 @@
 //! CUDA kernels of conformax, on memory that others own.
 //!
 //! A caller hands over addresses, a shape and a stream, as PyTorch's tensors have them; nothing here allocates device
-//! memory, copies to the host or waits. Kernels are CUDA C under `src/kernels`, compiled for the GPU at hand by NVRTC on
-//! first use, one small program per type and layout, and kept on disk ([`Gpu`] says where). The driver and NVRTC are looked
-//! for at run time, so that the crate builds and loads on machines without either; [`Gpu::available`] says what is missing.
+//! memory, copies to the host or waits. Kernels are CUDA C under `src/kernels`, compiled for the GPU at hand by NVRTC
+//! on first use, one small program per type and layout, and kept on disk ([`Gpu`] says where). The driver and NVRTC are
+//! looked for at run time, so that the crate builds and loads on machines without either; [`Gpu::available`] says what
+//! is missing.
 //!
 //! ```
 //! // On a machine without a driver the answer is an error that says so.

@@ -14,8 +14,8 @@ const THREADS: u32 = 128;
 
 /// Rows of logits under a score of the family.
 ///
-/// Launches report rows that have no score: the caller sets the 64 bits at `fault` to all ones, and they hold the least row
-/// with NaN, +∞ or nothing but −∞ afterwards. Results of such rows are not written.
+/// Launches report rows that have no score: the caller sets the 64 bits at `fault` to all ones, and they hold the least
+/// row with NaN, +∞ or nothing but −∞ afterwards. Results of such rows are not written.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Type of the logits.
@@ -60,9 +60,9 @@ pub struct PackedSets {
 
 /// What finding and packing the sets of so many rows needs besides their results.
 ///
-/// It begins with three 64-bit numbers for the caller: labels of all sets, the least row at fault, and the least row with more
-/// labels than a team of threads keeps (all ones where there is none). Sizes of all rows follow, `u32`, at [`Scratch::sizes`];
-/// that of a row with too many is all ones, and [`Family::pack_sets`] counts it as 0.
+/// It begins with three 64-bit numbers for the caller: labels of all sets, the least row at fault, and the least row
+/// with more labels than a team of threads keeps (all ones where there is none). Sizes of all rows follow, `u32`, at
+/// [`Scratch::sizes`]; that of a row with too many is all ones, and [`Family::pack_sets`] counts it as 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Scratch {
     rows: u64,
@@ -312,7 +312,8 @@ impl Family {
         })
     }
 
-    /// The probabilities of the labels of sets at `threshold`, as `f64` packed like them; `pool` is scratch of that size.
+    /// The probabilities of the labels of sets at `threshold`, as `f64` packed like them; `pool` is scratch of that
+    /// size.
     ///
     /// # Safety
     ///

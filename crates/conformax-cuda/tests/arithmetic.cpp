@@ -1,4 +1,5 @@
-// The kernels' shared headers on the host: reads 64-bit words from standard input, writes 64-bit words to standard output.
+// The kernels' shared headers on the host: reads 64-bit words from standard input, writes 64-bit words to standard
+// output.
 //
 //   exp | exp_nonpositive | exp_m1 | ln | ln_1p   each word x                    → f(x)
 //   pow | pow_unit                                each pair x, y                 → f(x, y)

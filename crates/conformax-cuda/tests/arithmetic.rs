@@ -1,5 +1,5 @@
-//! The headers that the kernels compute with, compiled for the host by a C++ compiler without contraction, against the Rust
-//! functions: bit by bit, on millions of inputs. A GPU is not needed; `c++`, `g++` or what `CXX` names is.
+//! The headers that the kernels compute with, compiled for the host by a C++ compiler without contraction, against the
+//! Rust functions: bit by bit, on millions of inputs. A GPU is not needed; `c++`, `g++` or what `CXX` names is.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

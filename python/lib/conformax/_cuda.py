@@ -1,8 +1,8 @@
 """Calibration, sets and probabilities of the entmax family on CUDA tensors, with the CPU's bits.
 
-A model calibrated on a GPU is byte for byte the one calibrated on a CPU, and so are its sets. Scores outside the family are
-worked out on the CPU. Rows that cannot be scored are found by the kernels as they read them and reported when the host
-looks at a result anyway: the row is then given to the CPU, whose error names row and class.
+A model calibrated on a GPU is byte for byte the one calibrated on a CPU, and so are its sets. Scores outside the family
+are worked out on the CPU. Rows that cannot be scored are found by the kernels as they read them and reported when the
+host looks at a result anyway: the row is then given to the CPU, whose error names row and class.
 """
 
 from __future__ import annotations
@@ -78,13 +78,18 @@ class _Launches:
 
         return torch.empty(shape, dtype=dtype, device=self.rows.device)
 
-    def refuse(self, row: int, label: int = 0, masked: str = "allowed") -> None:
-        """Raises what the CPU says about a row that a kernel reported."""
-        one = self.rows[row : row + 1].cpu()
+    def refuse(self, row: int, labels: Any = None, masked: str = "allowed") -> None:
+        """Raises what the CPU says about a row that a kernel reported, or about its label where there are labels."""
         from .torch._rows import rows_of
 
-        labels = np.array([label], dtype=np.uint32)
-        _conformax.score_labels(self.rule, rows_of(one), labels, masked=masked, first_row=row)
+        if labels is None:
+            one = rows_of(self.rows[row : row + 1].cpu())
+            _conformax.score_labels(self.rule, one, np.zeros(1, dtype=np.uint32), first_row=row)
+        else:
+            calibrator = _conformax.Calibrator(self.rule, self.rows.shape[1], masked=masked)
+            calibrator.extend(
+                rows_of(self.rows[: row + 1].cpu()), labels[: row + 1].cpu().numpy().astype(np.uint32)
+            )
         raise RuntimeError(f"a kernel reported row {row}, in which the CPU finds nothing wrong")
 
 
@@ -125,7 +130,7 @@ class LabelScores:
                 raise ValueError(
                     f"label at row {bad_label} is {label}, but with {classes} classes labels lie in 0..{classes}"
                 )
-            self._launches.refuse(bad_label, label, self._masked)
+            self._launches.refuse(bad_label, self._labels, self._masked)
         if fault != _NONE:
             self._launches.refuse(fault)
 

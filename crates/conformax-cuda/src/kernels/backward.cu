@@ -1,8 +1,9 @@
-// The product of a row's Jacobian with an upstream gradient, `s(u − ū)` with weights s = p^{2 − γ} on the support and ū the
-// mean of u under them; with IN_GAMMA also `Σ dz·b` a row, b = −ln²p·∫₀¹ t·p^{(γ − 1)t} dt, the derivative in γ.
+// The product of a row's Jacobian with an upstream gradient, `s(u − ū)` with weights s = p^{2 − γ} on the support and ū
+// the mean of u under them; with IN_GAMMA also `Σ dz·b` a row, b = −ln²p·∫₀¹ t·p^{(γ − 1)t} dt, the derivative in γ.
 //
-// Upstream is read only where p is not zero, which saves most of it. Above γ = 2 a vanishing mass has an unbounded weight,
-// so everything is in f64 and relative to the upstream of the heaviest label: u − ū would cancel for that very label.
+// Upstream is read only where p is not zero, which saves most of it. Above γ = 2 a vanishing mass has an unbounded
+// weight, so everything is in f64 and relative to the upstream of the heaviest label: u − ū would cancel for that very
+// label.
 
 struct Rows {
     const Stored *p;
@@ -203,7 +204,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
         if (i < FULL || at < all.classes) store_pack(to + at, pack);
     }
 #else
-    // The few masses go to the thread's own column with their places; every one is stored and only positive ones move on.
+    // The few masses go to the thread's own column with their places; every one is stored and only positive ones move
+    // on.
     __shared__ Real columns[(VALUES + 1) * THREADS];
     __shared__ unsigned char places[(VALUES + 1) * THREADS];
     Real *column = columns + threadIdx.x;

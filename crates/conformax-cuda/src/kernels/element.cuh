@@ -75,8 +75,8 @@ __device__ __forceinline__ void store_pack(Stored *to, Pack pack) {
 #endif
 }
 
-// Stores at an address of shared memory and moves on by STEP bytes if the value is above the bound: three instructions, where
-// C++ takes five.
+// Stores at an address of shared memory and moves on by STEP bytes if the value is above the bound: three instructions,
+// where C++ takes five.
 template <int STEP> __device__ __forceinline__ void store_and_step(u32 &address, float value, float bound) {
     asm volatile("{\n\t.reg .pred above;\n\tst.shared.f32 [%0], %1;\n\tsetp.gt.f32 above, %1, %2;\n\t"
                  "@above add.u32 %0, %0, %3;\n\t}"

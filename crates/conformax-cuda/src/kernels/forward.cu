@@ -152,8 +152,8 @@ extern "C" __global__ void __launch_bounds__(ROWS) forward_narrow(Rows all) {
 #endif
 
 #ifdef HELD
-// Whether a row's registers are given up for a list of the logits within reach: powers are so much work that it pays to deal
-// them out evenly, and to have more rows under way.
+// Whether a row's registers are given up for a list of the logits within reach: powers are so much work that it pays to
+// deal them out evenly, and to have more rows under way.
 #define LISTED (SHORT_POWERS && JOB == 0)
 
 // Gaps that a thread takes when they are dealt out evenly; of short rows a larger part is within reach.
@@ -290,8 +290,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
         for (int i = 0; i < VALUES; ++i) f(gap_of(top, z[i], index));
     }, index);
 #else
-    // The few logits within reach go to the thread's own column of shared memory; of softmax's rows all do. Every logit is
-    // stored and only those within reach move on to the next place: a store is cheaper than a branch.
+    // The few logits within reach go to the thread's own column of shared memory; of softmax's rows all do. Every logit
+    // is stored and only those within reach move on to the next place: a store is cheaper than a branch.
     __shared__ Real columns[(VALUES + 1) * THREADS];
     Real *column = columns + threadIdx.x;
     Real bound = index.kind == 0 ? -infinity() : top - quick_ratio((Real)1.000001, (Real)index.scale);
@@ -420,27 +420,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #define FLIGHT 4
 #define LIST (DTYPE == 1 ? 2048 : 256 * WARPS)
 
-// Keys rise with the value, so that integers have its maximum.
-__device__ __forceinline__ u32 key_of(float x) {
-    u32 bits = __float_as_uint(x);
-    return bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
-}
-__device__ __forceinline__ float of_key(u32 key) {
-    return __uint_as_float(key ^ (key >> 31 ? 0x80000000u : 0xffffffffu));
-}
-__device__ __forceinline__ u64 key_of(double x) {
-    u64 bits = __double_as_longlong(x);
-    return bits ^ (bits >> 63 ? ~0ull : 1ull << 63);
-}
-__device__ __forceinline__ double of_key(u64 key) {
-    return __longlong_as_double(key ^ (key >> 63 ? 1ull << 63 : ~0ull));
-}
-#if DTYPE == 1
-typedef u64 Key;
-#else
-typedef u32 Key;
-#endif
-
 #define WARPS (THREADS / 32)
 #define REGION (LIST / WARPS)
 #define FEW (DTYPE == 1 ? 512 : 1024)
@@ -456,7 +435,9 @@ struct Span {
         ends = classes - packs * VEC;
     }
     // The single element of a thread below `ends`.
-    __device__ __forceinline__ u32 end_at() const { return threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC; }
+    __device__ __forceinline__ u32 end_at() const {
+        return threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
+    }
 };
 
 #if JOB == 0
@@ -477,11 +458,11 @@ __device__ void write_row(const Stored *from, Stored *to, Span span, const Root 
 }
 #endif
 
-// Every warp has a region of its own and fills it in the order in which it reads: the sums over it come out the same each time.
+// Every warp has a region of its own and fills it in the order in which it reads, by what it has seen itself: sums over
+// it, and whether it is long enough, come out the same each time.
 struct List {
     Real z[LIST];
     u32 at[LIST];
-    Key top;
 };
 
 // What the calling warp has set aside.
@@ -572,8 +553,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             }
 #if KIND != 0
             run = BlockTeam::most(top);
-            if (threadIdx.x == 0) list.top = key_of(run);
-            __syncthreads();
 #endif
         }
 #if KIND == 0
@@ -593,20 +572,12 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             if (edge > -infinity()) sum += exp_of(edge - run);
         }
 #else
-        Real shared = of_key(*(volatile Key *)&list.top);
-        run = shared > run ? shared : run;
-#pragma unroll
-        for (int i = 0; i < FLIGHT; ++i) {
-            if (most[i] > run) {
-                run = most[i];
-                atomicMax(&list.top, key_of(run));
-            }
-        }
-        Real bound = run - reach;
-        if (start == 0) region.take(edge > bound, edge, edge_at);
         Real highest = most[0];
 #pragma unroll
         for (int i = 1; i < FLIGHT; ++i) highest = most[i] > highest ? most[i] : highest;
+        if (__any_sync(WHOLE, highest > run)) run = WarpTeam<32>::most(highest > run ? highest : run);
+        Real bound = run - reach;
+        if (start == 0) region.take(edge > bound, edge, edge_at);
         if (!__any_sync(WHOLE, highest > bound)) continue;
 #pragma unroll
         for (int i = 0; i < FLIGHT; ++i) {

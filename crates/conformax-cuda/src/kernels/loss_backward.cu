@@ -1,4 +1,5 @@
-// The gradient of the loss in the logits, `upstream·(p − e_y)`, from the logits and what the forward pass kept of each row.
+// The gradient of the loss in the logits, `upstream·(p − e_y)`, from the logits and what the forward pass kept of each
+// row.
 struct Rows {
     const Stored *z;
     Stored *out;

@@ -1,7 +1,8 @@
 // The norm of the gaps by which other labels are ahead, `‖(z − z_y)₊‖_δ`: the score of the entmax family.
 //
-// Sums run over 16 lanes, label k in lane k mod 16 in rising order, and the lanes are added in a fixed tree. A label that
-// is not ahead adds an exact zero in its lane, so only those ahead are looked at, and who looks at them does not matter.
+// Sums run over 16 lanes, label k in lane k mod 16 in rising order, and the lanes are added in a fixed tree. A label
+// that is not ahead adds an exact zero in its lane, so only those ahead are looked at, and who looks at them does not
+// matter.
 #define SUM_LANES 16
 
 enum OrderKind { ORDER_MAX = 0, ORDER_ONE = 1, ORDER_TWO = 2, ORDER_OTHER = 3 };
@@ -76,16 +77,16 @@ template <class At> BOTH double gap_norm(unsigned count, double max, double pivo
     return finish(norm, sum_lanes(lanes));
 }
 
-// A number that sorts labels in the order of the tree: by lane with its four bits reversed, so that lanes that are added first
-// lie side by side, and by label within a lane.
+// A number that sorts labels in the order of the tree: by lane with its four bits reversed, so that lanes that are
+// added first lie side by side, and by label within a lane.
 BOTH unsigned tree_key(unsigned label) {
     unsigned reversed = (label & 1) << 3 | (label & 2) << 1 | (label & 4) >> 1 | (label & 8) >> 3;
     return reversed << 28 | label >> 4;
 }
 BOTH unsigned label_of(unsigned key) { return key << 4 | tree_key(key >> 28) >> 28; }
 
-// The score from a list in that order, which holds the labels ahead of the pivot and any others: `key(i)` and `at(i)` are the
-// key and the logit of entry i.
+// The score from a list in that order, which holds the labels ahead of the pivot and any others: `key(i)` and `at(i)`
+// are the key and the logit of entry i.
 template <class Key, class At>
 BOTH double list_norm(unsigned count, double max, double pivot, Order order, Key key, At at) {
     Norm norm = norm_of(order, max, pivot);

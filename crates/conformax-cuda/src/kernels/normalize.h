@@ -1,7 +1,7 @@
 // From gaps to masses, as the CPU does it: `p_j = (1 − x − g_j)₊^δ` with x such that they sum to one.
 //
-// One thread does a whole set. Gaps are `(z_max − z)/q` in the order of the set; sums run over 16 lanes by place. `pool` is
-// scratch of the same length. γ = 1 is softmax over the set and has its own function.
+// One thread does a whole set. Gaps are `(z_max − z)/q` in the order of the set; sums run over 16 lanes by place.
+// `pool` is scratch of the same length. γ = 1 is softmax over the set and has its own function.
 #define MOST_TRIES 200
 
 // Which of the two formulas of other orders a program of the GPU holds; on the host both.

@@ -1,10 +1,10 @@
 // The normaliser of a row: from gaps g = (γ − 1)(max z − z) to masses (level − g)₊^δ that sum to one.
 //
 // KIND says which formula: 0 softmax, 1 sparsemax, 2 entmax15, 3 other γ below 2, 4 γ above 2, 5 a γ for each row.
-// Newton's steps from level 1 fall to the root without passing it for γ ≤ 2. In f32 they are made, with quick functions,
-// until they are small, and a last step in f64 makes the root exact. Where 1 − depth would lose digits (KIND 3) the depth is
-// kept instead of the level, and the masses are worked out in f64 too. Above γ = 2 the slope at the edge is infinite, so the
-// unknown is the mass of the last label, in f64 throughout.
+// Newton's steps from level 1 fall to the root without passing it for γ ≤ 2. In f32 they are made, with quick
+// functions, until they are small, and a last step in f64 makes the root exact. Where 1 − depth would lose digits (KIND
+// 3) the depth is kept instead of the level, and the masses are worked out in f64 too. Above γ = 2 the slope at the
+// edge is infinite, so the unknown is the mass of the last label, in f64 throughout.
 struct Index {
     double gamma, scale, delta; // scale = γ − 1 (1 at γ = 1), δ = 1/(γ − 1)
     int kind;
@@ -145,8 +145,9 @@ template <class Team, class Gaps> __device__ void solve_linear(Root &root, Gaps 
             count += in ? (Real)1 : (Real)0;
         });
         Team::sum_both(sum, count);
-        // Where these labels make up the support. A quotient of what only adds: of a million equal logits the level is a
-        // millionth, which no difference from 1 would tell from 0. With the same labels in, the next one would be equal.
+        // Where these labels make up the support. A quotient of what only adds: of a million equal logits the level is
+        // a millionth, which no difference from 1 would tell from 0. With the same labels in, the next one would be
+        // equal.
         bool same = !(count < held);
         if (!same) {
             level = (1 + sum) / count;
@@ -306,8 +307,9 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
 }
 
 template <class Team, class Gaps> __device__ void solve_soft(Root &root, Gaps gaps) {
-    Real sum = 0;
-    gaps([&](Gap g) { sum += exp_of(-(Real)g); });
+    // In f64: a thread alone may add up dozens.
+    double sum = 0.0;
+    gaps([&](Gap g) { sum += (double)exp_of(-(Real)g); });
     root.total = Team::sum(sum);
 }
 

@@ -1,10 +1,11 @@
 // Scores of the entmax family and the sets they give, with the CPU's bits.
 //
-// Scores: sixteen threads share a row, and thread l owns the labels l, l + 16, l + 32, …: the labels of lane l in the order in which
-// the CPU adds them. So each thread adds up its own lane, and four shuffles add the lanes in the CPU's tree.
+// Scores: sixteen threads share a row, and thread l owns the labels l, l + 16, l + 32, …: the labels of lane l in the
+// order in which the CPU adds them. So each thread adds up its own lane, and four shuffles add the lanes in the CPU's
+// tree.
 //
-// HELD rows stay in registers (VALUES a thread); others are read again. A row with NaN, +∞ or no finite logit is reported
-// as `fault`, the least such row.
+// HELD rows stay in registers (VALUES a thread); others are read again. A row with NaN, +∞ or no finite logit is
+// reported as `fault`, the least such row.
 #define TEAM 16
 
 struct Rows {
@@ -150,9 +151,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) score_all(Rows all) {
 #endif
 
 #ifdef FIND_SETS
-// A warp a row: who finds the labels within reach of the maximum does not matter, only the order in which they are added.
+// A warp a row: who finds the labels within reach of the maximum does not matter, only the order in which they are
+// added.
 //
-// Those labels go to a list in the order of the sum's tree (`tree_key`), from which each thread scores a label on its own.
+// Those labels go to a list in the order of the sum's tree (`tree_key`), from which each thread scores a label on its
+// own.
 #define WARPS (THREADS / 32)
 #define WHOLE 0xffffffffu
 // Labels that a list holds; a row with more within reach, or with more than FOUND in its set, is left to `score_all`.
@@ -212,7 +215,8 @@ struct WarpRow {
         }
     }
 
-    // Calls f(z, label) with each logit that is at least `bound`, all threads together; f(−∞, …) where a thread has none.
+    // Calls f(z, label) with each logit that is at least `bound`, all threads together; f(−∞, …) where a thread has
+    // none.
     template <class F> __device__ __forceinline__ void each_above(Real bound, F f) const {
 #ifdef HELD
         u32 above = 0;
@@ -254,8 +258,8 @@ template <class T> __device__ T warp_total(T x) {
 }
 
 // Newton's next depth below the maximum at which a norm no larger than the score's is the threshold: it falls from the
-// threshold towards that depth without passing it. The Euclidean norm serves orders from 1 to 2, the sum those below; above 2
-// only the largest gap is known to be no larger, and nothing is gained.
+// threshold towards that depth without passing it. The Euclidean norm serves orders from 1 to 2, the sum those below;
+// above 2 only the largest gap is known to be no larger, and nothing is gained.
 __device__ Real raised(const Stored *from, u32 classes, Real top, Real depth, Real threshold, Order order) {
     bool square = KIND_OF(order) == ORDER_TWO || (KIND_OF(order) == ORDER_OTHER && order.delta > 1.0);
     if (KIND_OF(order) == ORDER_MAX || (KIND_OF(order) == ORDER_OTHER && order.delta > 2.0)) return depth;
@@ -295,9 +299,9 @@ struct Reach {
     }
 };
 
-// Labels within reach of the maximum may be many more than the set: then the bound is raised towards the logit at which the
-// norm is the threshold. It holds every member and, with each label, all that are ahead of it. Few rows come here, so the
-// row is read again: registers for it would be missing everywhere else.
+// Labels within reach of the maximum may be many more than the set: then the bound is raised towards the logit at which
+// the norm is the threshold. It holds every member and, with each label, all that are ahead of it. Few rows come here,
+// so the row is read again: registers for it would be missing everywhere else.
 __device__ __noinline__ u32 take_fewer(const Stored *from, u32 classes, Reach near, Order order) {
     Real depth = (Real)near.reach;
     for (int round = 0; round < ROUNDS && near.count > NEAR; ++round) {
@@ -344,7 +348,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, FIND_BLOCKS) find_sets(Row
     top = top + (Real)0;
     double max = top, threshold = all.threshold;
     Order order = {all.order, all.delta, all.inverse};
-    // No score is negative, and none is within a threshold that is no number; then only ties of the top are wanted, if any.
+    // No score is negative, and none is within a threshold that is no number; then only ties of the top are wanted, if
+    // any.
     bool none = !(threshold >= 0.0);
     double reach = none ? 0.0 : threshold;
     if (none && !all.top_label) {
@@ -352,8 +357,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, FIND_BLOCKS) find_sets(Row
         return;
     }
     Reach near = {top, 0, 0, reach, &raw, 0};
-    // In f32 first, with a bound no larger than the exact one: most logits end at this test. `slack` is as far as rounding
-    // may carry the difference from the maximum, and the bound itself.
+    // In f32 first, with a bound no larger than the exact one: most logits end at this test. `slack` is as far as
+    // rounding may carry the difference from the maximum, and the bound itself.
     near.slack = (Real)((max < 0.0 ? -max : max) * 1e-15 + reach * 1e-15);
     near.set_bound((Real)(max - reach));
     own.each_above(near.bound, [&](Real z, u32 label) { near.take(z, label); });
@@ -406,10 +411,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, FIND_BLOCKS) find_sets(Row
 #ifdef PACK_SETS
 // From FOUND places a row to sets end to end, with their offsets: a thread a row.
 //
-// A block adds up its sizes, makes the sum known, and adds up those of the blocks before it from the nearest back, until it
-// meets one that knows its offset already. Blocks take numbers in the order in which they start, so that none waits for one
-// that has not. Rows that were left to `score_all` count as empty, or have a size by now and get their labels from it; sets
-// beyond `places` are not written.
+// A block adds up its sizes, makes the sum known, and adds up those of the blocks before it from the nearest back,
+// until it meets one that knows its offset already. Blocks take numbers in the order in which they start, so that none
+// waits for one that has not. Rows that were left to `score_all` count as empty, or have a size by now and get their
+// labels from it; sets beyond `places` are not written.
 #define KNOWN_SUM (1ull << 62)
 #define KNOWN_OFFSET (2ull << 62)
 #define VALUE (KNOWN_SUM - 1)

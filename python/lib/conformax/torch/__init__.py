@@ -10,9 +10,9 @@
 >>> z.grad.tolist()
 [[0.5, -0.5, 0.0]]
 
-CPU tensors are computed by the Rust core and CUDA tensors by kernels of our own, with any γ, one per row too; on the CPU,
-autocast and a γ per row run in torch operations. `conformax.torch.compat` has the names and signatures of the package
-`entmax`, `conformax.torch.adasplash` those of `adasplash`'s activations.
+CPU tensors are computed by the Rust core and CUDA tensors by kernels of our own, with any γ, one per row too; on the
+CPU, autocast and a γ per row run in torch operations. `conformax.torch.compat` has the names and signatures of the
+package `entmax`, `conformax.torch.adasplash` those of `adasplash`'s activations.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Our CUDA kernels as torch operations, along the last dimension: `torch.ops.conformax.*`.
 
-They run on the current stream, take their outputs from torch's allocator, copy nothing to the host and wait for nothing,
-so that CUDA graphs can capture them. What PyTorch needs to trace them (shapes, gradients) is registered with them.
+They run on the current stream, take their outputs from torch's allocator, copy nothing to the host and wait for
+nothing, so that CUDA graphs can capture them. What PyTorch needs to trace them (shapes, gradients) is registered with
+them.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     from conformax.torch.adasplash import triton_entmax
 
-As there, `alpha` is the index of the family. Results are exact, so `n_iter`, `fast_math` and `use_histogram`, which trade
-accuracy for time there, are accepted and change nothing; any dimension, any index from 1 to 16 and every float type work,
-on any device.
+As there, `alpha` is the index of the family. Results are exact, so `n_iter`, `fast_math` and `use_histogram`, which
+trade accuracy for time there, are accepted and change nothing; any dimension, any index from 1 to 16 and every float
+type work, on any device.
 
 >>> import torch
 >>> triton_entmax(torch.tensor([1.0, 0.5, -2.0]), alpha=2.0)
