@@ -75,6 +75,16 @@ def test_models_have_the_bytes_of_one_machine(data, rows, partitions):
     assert found.get_params() == wanted.get_params()
 
 
+def test_thresholds_by_class(data, rows):
+    for given in ({"by": "class"}, {"pac": 0.05}):
+        wanted = SplitConformalClassifier(alpha=0.1, **given).calibrate(*rows)
+        assert file_of(cs.calibrate(data, logits="logits", label="label", alpha=0.1, **given)) == file_of(wanted)
+    with pytest.raises(ValueError, match="not there for them"):
+        cs.calibrate(data, logits="logits", label="label", by="group")
+    with pytest.raises(ValueError, match="thresholds_only finds one threshold"):
+        cs.calibrate(data, logits="logits", label="label", by="class", thresholds_only=True)
+
+
 @pytest.mark.parametrize("score", ["raps", "inv_prob", "sparsemax"])
 def test_every_parameter_of_the_classifier_is_passed_on(data, rows, score):
     given = {"score": score, "alpha": "0.15", "masked": "never"}
@@ -96,7 +106,7 @@ def test_pieces_of_a_large_partition_do_not_show(data, rows, monkeypatch):
 
 
 def _calibrator(classes):
-    return _executor.calibrator({"score": "entmax"}, "allowed", classes)
+    return _executor.calibrator({"score": "entmax"}, "allowed", "all", classes)
 
 
 @pytest.mark.parametrize("partitions", ["five", "mostly empty"])

@@ -22,6 +22,7 @@ from typing import Any
 
 from .. import _conformax
 from .._classifier import SplitConformalClassifier, _judge_seen, _texts
+from .._levels import level as level_of
 from .._metrics import Evaluation
 from .._rules import parameters_of
 from . import _executor
@@ -61,17 +62,22 @@ def calibrate(
         a few megabytes whatever the number of rows, where otherwise the driver takes eight bytes a row. The model then
         knows its own levels alone and no p-values.
     **parameters
-        Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked` and so on.
+        Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `by="class"`, `pac` and so on. Groups,
+        clusters, weights, losses and priors are not there for data frames.
     """
     cp, levels = _classifier(parameters)
     rule = parameters_of(cp._rule())
     rows = Rows.of(df, logits, label, classes=classes, key=key)
     work = partial(rows.work, n_threads=cp.n_threads)
+    if thresholds_only and not cp._scheme().is_plain:
+        raise ValueError("thresholds_only finds one threshold for all rows, averaged over calibrations: leave out by and pac")
     if not thresholds_only:
-        found = growing(rows, work(partial(_executor.calibrator, rule, cp.masked)), bytes_per_row=8)
+        by = cp._scheme().kind(None)
+        found = growing(rows, work(partial(_executor.calibrator, rule, cp.masked, by)), bytes_per_row=8)
         calibrator = _conformax.Calibrator.from_bytes(found.to_bytes())
         names = rows.names_of(found.classes)
-        return cp._calibrated(calibrator.finish(levels, names=_texts(names)), names, rows.columns)
+        delta = None if cp.pac is None else level_of(cp.pac)
+        return cp._calibrated(calibrator.finish(levels, names=_texts(names), delta=delta), names, rows.columns)
     found = constant(rows, work(partial(_executor.search, rule, levels, cp.masked)))
     while (following := found.partial.next_pass()) is not None:
         found = constant(rows, work(partial(_executor.given, following.to_bytes())))
@@ -101,6 +107,8 @@ def tune(
     """
     cp, _ = _classifier(parameters)
     [level] = cp._single_level("tuning")
+    if not cp._scheme().is_plain:
+        raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
     rows = Rows.of(df, logits, label, classes=classes, key=key)
     choosing, calibrating = which(rows, tuning)
     work = partial(rows.work, n_threads=cp.n_threads)
@@ -114,7 +122,7 @@ def tune(
             "`tuning` must depend on the row alone"
         )
     rule = parameters_of(sized.partial.chosen())
-    found = growing(calibrating, work(partial(_executor.calibrator, rule, cp.masked)), bytes_per_row=8)
+    found = growing(calibrating, work(partial(_executor.calibrator, rule, cp.masked, "all")), bytes_per_row=8)
     names = rows.names_of(found.classes)
     calibration = sized.partial.tuned(found.partial, level, names=_texts(names))
     return cp._calibrated(calibration, names, rows.columns)
@@ -170,7 +178,8 @@ def evaluate(
     wanted, several = model._levels(alpha)
     for level in wanted:
         model._warn_if_few(level)
-    evaluator = _conformax.Evaluator(model._calibration, wanted, masked=model.masked, empty=model.empty)
+    apart = "class" if model._calibration.by == "class" else None
+    evaluator = _conformax.Evaluator(model._calibration, wanted, masked=model.masked, empty=model.empty, by=apart)
     make = partial(_executor.given, evaluator.to_bytes())
     evaluator.merge_bytes(constant(rows, rows.work(make, n_threads=model.n_threads)).to_bytes())
     metrics, (n, seen, first, same_data) = evaluator.finish(None if strata is None else list(strata))
@@ -188,6 +197,13 @@ def _classifier(parameters: dict[str, Any]) -> tuple[SplitConformalClassifier, l
     for level in levels:
         _conformax.rows_needed(level)
     _conformax.Calibrator(cp._rule(), 2, masked=cp.masked)
+    scheme = cp._scheme()
+    there = scheme.kind(None) in ("all", "class") and scheme.prior is None and not scheme.truncate_ranks
+    if not there or cp.input != "logits":
+        raise ValueError(
+            "data frames are calibrated on logits, with one threshold or one per class: groups, clusters, weights, losses "
+            "and priors are not there for them"
+        )
     return cp, levels
 
 

@@ -29,9 +29,9 @@ class BadRowError(ValueError):
     """A row of a data frame that cannot be read; the message names its partition and its key columns."""
 
 
-def calibrator(rule: dict[str, Any], masked: str, classes: int) -> _conformax.Partial:
+def calibrator(rule: dict[str, Any], masked: str, by: str, classes: int) -> _conformax.Partial:
     """Of scores."""
-    empty = _conformax.Calibrator(_score(rule), classes, masked=masked)
+    empty = _conformax.Calibrator(_score(rule), classes, masked=masked, rule=_conformax.Rule(by))
     return _conformax.Partial.from_bytes(empty.to_bytes())
 
 
