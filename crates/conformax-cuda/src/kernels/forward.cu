@@ -420,6 +420,27 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #define FLIGHT 4
 #define LIST (DTYPE == 1 ? 2048 : 256 * WARPS)
 
+// Keys rise with the value, so that integers have its maximum.
+__device__ __forceinline__ u32 key_of(float x) {
+    u32 bits = __float_as_uint(x);
+    return bits ^ (bits >> 31 ? 0xffffffffu : 0x80000000u);
+}
+__device__ __forceinline__ float of_key(u32 key) {
+    return __uint_as_float(key ^ (key >> 31 ? 0x80000000u : 0xffffffffu));
+}
+__device__ __forceinline__ u64 key_of(double x) {
+    u64 bits = __double_as_longlong(x);
+    return bits ^ (bits >> 63 ? ~0ull : 1ull << 63);
+}
+__device__ __forceinline__ double of_key(u64 key) {
+    return __longlong_as_double(key ^ (key >> 63 ? 1ull << 63 : ~0ull));
+}
+#if DTYPE == 1
+typedef u64 Key;
+#else
+typedef u32 Key;
+#endif
+
 #define WARPS (THREADS / 32)
 #define REGION (LIST / WARPS)
 #define FEW (DTYPE == 1 ? 512 : 1024)
@@ -458,11 +479,12 @@ __device__ void write_row(const Stored *from, Stored *to, Span span, const Root 
 }
 #endif
 
-// Every warp has a region of its own and fills it in the order in which it reads, by what it has seen itself: sums over
-// it, and whether it is long enough, come out the same each time.
+// Every warp has a region of its own and fills it in the order in which it reads. What other warps have seen by then
+// decides what else is in it, not which of the labels within reach of the final maximum are, nor their order.
 struct List {
     Real z[LIST];
     u32 at[LIST];
+    Key top;
 };
 
 // What the calling warp has set aside.
@@ -553,6 +575,8 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             }
 #if KIND != 0
             run = BlockTeam::most(top);
+            if (threadIdx.x == 0) list.top = key_of(run);
+            __syncthreads();
 #endif
         }
 #if KIND == 0
@@ -572,12 +596,20 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             if (edge > -infinity()) sum += exp_of(edge - run);
         }
 #else
+        Real shared = of_key(*(volatile Key *)&list.top);
+        run = shared > run ? shared : run;
+#pragma unroll
+        for (int i = 0; i < FLIGHT; ++i) {
+            if (most[i] > run) {
+                run = most[i];
+                atomicMax(&list.top, key_of(run));
+            }
+        }
+        Real bound = run - reach;
+        if (start == 0) region.take(edge > bound, edge, edge_at);
         Real highest = most[0];
 #pragma unroll
         for (int i = 1; i < FLIGHT; ++i) highest = most[i] > highest ? most[i] : highest;
-        if (__any_sync(WHOLE, highest > run)) run = WarpTeam<32>::most(highest > run ? highest : run);
-        Real bound = run - reach;
-        if (start == 0) region.take(edge > bound, edge, edge_at);
         if (!__any_sync(WHOLE, highest > bound)) continue;
 #pragma unroll
         for (int i = 0; i < FLIGHT; ++i) {
@@ -601,7 +633,26 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     bool fits = false;
     root.total = BlockTeam::sum(own > -infinity() ? sum * exp_of(own - top) : (Real)0);
 #else
-    bool fits = !__syncthreads_or(region.count > REGION) && index.kind != 0;
+    bool fits = index.kind != 0 && !is_lost(top, index);
+    if (__syncthreads_or(region.count > REGION) && fits) {
+        // Listed again, by the final maximum: what is left of a region that was long enough, in the same order.
+        region.count = 0;
+        for (u32 start = 0; start == 0 || start < packs; start += THREADS) {
+            if (start == 0) {
+                Real edge = threadIdx.x < ends ? widen(from[span.end_at()]) : -infinity();
+                region.take(gap_of(top, edge, index) < 1, edge, span.end_at());
+            }
+            u32 v = start + threadIdx.x;
+            Pack pack = {};
+            if (v < packs) pack = load_pack(from + head + v * VEC);
+#pragma unroll
+            for (int e = 0; e < VEC; ++e) {
+                Real value = v < packs ? widen(pack.at[e]) : -infinity();
+                region.take(gap_of(top, value, index) < 1, value, head + v * VEC + e);
+            }
+        }
+        fits = !__syncthreads_or(region.count > REGION);
+    }
     if (fits) {
         region.filter(top, index);
         if (threadIdx.x % 32 == 0) counts[warp] = region.count;
@@ -634,7 +685,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index));
         }, index);
     }
-    if (fits && !is_lost(top, index)) {
+    if (fits) {
         add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
             for (int i = threadIdx.x % 32; i < region.count; i += 32) {
                 f(gap_of(top, region.z[i], index), region.at[i]);
