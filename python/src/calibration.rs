@@ -15,6 +15,7 @@ use pyo3::types::PyDict;
 
 use crate::array::{AnyView, with_view};
 use crate::error::value_error;
+use crate::extend::{Given, extend};
 use crate::law::{alpha_of, alphas_of};
 use crate::predict::{Packed, empty_named, masked_name, masked_named, probabilities_of, sets_of};
 use crate::probabilities::within_sets;
@@ -529,19 +530,7 @@ impl Calibrator {
         weights: Option<PyReadonlyArray1<'py, f64>>,
         n_threads: Option<usize>,
     ) -> PyResult<()> {
-        let view = AnyView::of(logits)?;
-        let labels = one_per_row(&view, labels, "labels")?;
-        let beside = OwnedBeside::of(&view, u, groups, weights)?;
-        let mut whole = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let extended = with_view!(view, view => run(py, n_threads, |stop| {
-            let rows = Rows { view, beside: beside.borrow(), first_row: whole.n() as usize };
-            rows.each(stop, |first, logits| {
-                whole.extend(logits.labelled(&labels[first..first + logits.len()])?)
-            })?;
-            Ok(whole)
-        }))?;
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = extended;
-        Ok(())
+        extend(py, &self.inner, Given { logits, labels, u, groups, weights }, n_threads)
     }
 
     /// Takes in what another took in.

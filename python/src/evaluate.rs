@@ -11,13 +11,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::array::{AnyView, with_view};
 use crate::calibration::Calibration;
 use crate::error::value_error;
+use crate::extend::{Given, extend};
 use crate::law::{alpha_of, alphas_of};
 use crate::predict::{empty_named, masked_named};
-use crate::score::{OwnedBeside, one_per_row};
-use crate::work::{Rows, run};
 
 /// Every metric of packed sets against the true labels. Undefined ones are None, or NaN inside arrays.
 #[pyfunction]
@@ -140,19 +138,7 @@ impl Evaluator {
         weights: Option<PyReadonlyArray1<'py, f64>>,
         n_threads: Option<usize>,
     ) -> PyResult<()> {
-        let view = AnyView::of(logits)?;
-        let labels = one_per_row(&view, labels, "labels")?;
-        let beside = OwnedBeside::of(&view, u, groups, weights)?;
-        let mut whole = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let extended = with_view!(view, view => run(py, n_threads, |stop| {
-            let rows = Rows { view, beside: beside.borrow(), first_row: whole.n() as usize };
-            rows.each(stop, |first, logits| {
-                whole.extend(logits.labelled(&labels[first..first + logits.len()])?)
-            })?;
-            Ok(whole)
-        }))?;
-        *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = extended;
-        Ok(())
+        extend(py, &self.inner, Given { logits, labels, u, groups, weights }, n_threads)
     }
 
     /// As bytes that `Partial` reads, to take in rows elsewhere.

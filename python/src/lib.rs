@@ -10,6 +10,7 @@ mod command;
 mod cuda;
 mod error;
 mod evaluate;
+mod extend;
 mod floats;
 mod law;
 mod partial;

@@ -71,7 +71,7 @@ pub(crate) struct CommonArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Split(split::SplitArgs),
-    Calibrate(calibrate::CalibrateArgs),
+    Calibrate(Box<calibrate::CalibrateArgs>),
     Tune(tune::TuneArgs),
     Predict(predict::PredictArgs),
     Evaluate(evaluate::EvaluateArgs),

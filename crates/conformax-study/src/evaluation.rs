@@ -14,7 +14,7 @@ use conformax::{
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::procedure::{Choice, Procedure};
+use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
 use crate::splits::{Split, Thresholds, Truth};
 
@@ -200,7 +200,7 @@ impl<T: Logit> Bench<'_, T> {
     ) -> Result<ProcedureOutcomes> {
         let started = Instant::now();
         let result = match &procedure.choice {
-            Choice::Fixed(spec) => {
+            ProcedureScore::Fixed(spec) => {
                 let place = self.place_of(spec);
                 let thresholds = self.scored[place].thresholds.iter();
                 let picks: Vec<Picks> = thresholds
@@ -209,7 +209,7 @@ impl<T: Logit> Bench<'_, T> {
                 let (outcomes, influences) = self.judge(&picks, false)?;
                 ProcedureOutcomes { outcomes, paper: Vec::new(), influences }
             }
-            Choice::Tuned(candidates) => {
+            ProcedureScore::Tuned(candidates) => {
                 let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
                 let (valid, paper) = self.tune(&places)?;
                 report(Stage::Tuned(procedure.name.clone()), started.elapsed());

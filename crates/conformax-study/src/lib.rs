@@ -35,7 +35,7 @@ pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
 pub use compare::{Comparison, ComparisonRow, compare, comparison_study};
 
 pub use error::{Error, Place, Result};
-pub use procedure::{Choice, Procedure};
+pub use procedure::{Procedure, ProcedureScore};
 pub use progress::{Progress, Stage};
 pub use results::{
     AbsentBenchmark, BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance,

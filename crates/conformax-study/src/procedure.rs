@@ -8,12 +8,12 @@ pub struct Procedure {
     /// The name in tables and figures.
     pub name: String,
     /// Its score.
-    pub choice: Choice,
+    pub choice: ProcedureScore,
 }
 
 /// One score, or candidates.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum ProcedureScore {
     /// This one.
     Fixed(ScoreSpec),
     /// The one with the smallest sets on rows kept for tuning; ties go to the first.
@@ -25,10 +25,10 @@ impl Procedure {
     /// that reaches every class would make λ idle.
     pub(crate) fn for_classes(&self, classes: usize) -> Self {
         let choice = match &self.choice {
-            Choice::Fixed(score) => Choice::Fixed(*score),
-            Choice::Tuned(candidates) => {
-                Choice::Tuned(candidates.iter().filter(|score| score.fits(classes)).copied().collect())
-            }
+            ProcedureScore::Fixed(score) => ProcedureScore::Fixed(*score),
+            ProcedureScore::Tuned(candidates) => ProcedureScore::Tuned(
+                candidates.iter().filter(|score| score.fits(classes)).copied().collect(),
+            ),
         };
         Self { name: self.name.clone(), choice }
     }
@@ -36,8 +36,8 @@ impl Procedure {
     /// Makes randomised scores take their draws from elsewhere.
     pub(crate) fn draw_from(&mut self, draw: Draw) {
         let scores = match &mut self.choice {
-            Choice::Fixed(score) => std::slice::from_mut(score),
-            Choice::Tuned(candidates) => candidates,
+            ProcedureScore::Fixed(score) => std::slice::from_mut(score),
+            ProcedureScore::Tuned(candidates) => candidates,
         };
         scores.iter_mut().for_each(|score| *score = score.with_draw(draw));
     }
@@ -45,13 +45,13 @@ impl Procedure {
     /// The scores it may use.
     pub(crate) fn scores(&self) -> &[ScoreSpec] {
         match &self.choice {
-            Choice::Fixed(score) => std::slice::from_ref(score),
-            Choice::Tuned(candidates) => candidates,
+            ProcedureScore::Fixed(score) => std::slice::from_ref(score),
+            ProcedureScore::Tuned(candidates) => candidates,
         }
     }
 
     /// Whether splits choose among candidates.
     pub fn is_tuned(&self) -> bool {
-        matches!(self.choice, Choice::Tuned(_))
+        matches!(self.choice, ProcedureScore::Tuned(_))
     }
 }

@@ -10,7 +10,7 @@ use toml::Spanned;
 
 use crate::benchmark::{BUILT_IN, BenchmarkFiles};
 use crate::error::{Error, Place, Result};
-use crate::procedure::{Choice, Procedure};
+use crate::procedure::{Procedure, ProcedureScore};
 
 /// Splits of a study that does not say how many: as many as `compare` takes.
 const SPLITS: usize = 20;
@@ -341,7 +341,7 @@ impl Reader<'_> {
             made().map_err(|error: conformax::Error| (self.at)(blame).fault(error.to_string()))
         };
         let choice = match &written.tune {
-            None => Choice::Fixed(score(fixed, written.score.span().start)?),
+            None => ProcedureScore::Fixed(score(fixed, written.score.span().start)?),
             Some(grid) => {
                 let size = grid.get_ref().size();
                 if size > MOST_CANDIDATES {
@@ -355,7 +355,7 @@ impl Reader<'_> {
                 if candidates.is_empty() {
                     return Err(self.fault(grid, "there must be a candidate"));
                 }
-                Choice::Tuned(candidates)
+                ProcedureScore::Tuned(candidates)
             }
         };
         Ok(Procedure { name: written.name.get_ref().clone(), choice })

@@ -9,7 +9,7 @@ use conformax::{
     split, tune,
 };
 use conformax_io::{Block, Values};
-use conformax_study::{Benchmark, Choice, Procedure, Record, Results, Study};
+use conformax_study::{Benchmark, Procedure, ProcedureScore, Record, Results, Study};
 
 const CLASSES: usize = 40;
 const ROWS: usize = 240;
@@ -118,8 +118,8 @@ fn plain(
     let (test, test_labels) = pick(&parts[1], &data);
     let (cal, test) = (Logits::new(&cal, CLASSES).unwrap(), Logits::new(&test, CLASSES).unwrap());
     let model = match &procedure.choice {
-        Choice::Fixed(score) => calibrate(*score, cal, &cal_labels, alpha).unwrap(),
-        Choice::Tuned(grid) => {
+        ProcedureScore::Fixed(score) => calibrate(*score, cal, &cal_labels, alpha).unwrap(),
+        ProcedureScore::Tuned(grid) => {
             let grid: Vec<ScoreSpec> = grid
                 .iter()
                 .filter(|score| !matches!(score, ScoreSpec::Raps(raps) if raps.k_reg as usize >= CLASSES))

@@ -275,6 +275,24 @@ impl<S: Score> Calibrator<S> {
         Self { remember, ..self }
     }
 
+    /// The same without its rows: what is taken in by it can be merged into this one.
+    #[must_use]
+    pub fn emptied(&self) -> Self
+    where
+        S: Clone,
+    {
+        Self {
+            score: self.score.clone(),
+            classes: self.classes,
+            masked: self.masked,
+            scheme: self.scheme.clone(),
+            ranks: self.ranks.clone(),
+            remember: self.remember,
+            gathered: self.scheme.nothing_gathered(self.classes),
+            rows: RowSample::default(),
+        }
+    }
+
     /// Rows taken in so far.
     pub fn n(&self) -> u64 {
         self.gathered.n()

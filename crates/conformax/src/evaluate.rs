@@ -148,6 +148,21 @@ impl<S: Score> Evaluator<S> {
         Ok(Self { taxonomy: Some(Taxonomy::Group(count)), groups, ..self })
     }
 
+    /// The same without its rows, which goes on where this one is: what it takes in can be merged into this one.
+    pub fn emptied(&self) -> Result<Self>
+    where
+        S: Clone,
+    {
+        let mut empty = Self::new(self.predictors.clone(), self.classes)?.from_row(self.next_row);
+        if let Some(taxonomy) = &self.taxonomy {
+            empty = empty.by(taxonomy.clone())?;
+        }
+        if let Some(loss) = &self.loss {
+            empty = empty.losing(loss.clone())?;
+        }
+        Ok(empty.watching_for(self.model_rows.clone()))
+    }
+
     /// Groups that rows are counted in, where they are told apart.
     pub fn groups(&self) -> usize {
         self.groups.first().map_or(0, Vec::len)

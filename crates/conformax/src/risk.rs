@@ -116,7 +116,9 @@ impl Loss {
 
     /// A number of units as a number.
     pub(crate) fn value(&self, units: u128) -> f64 {
-        units as f64 * 2.0_f64.powi(self.unit)
+        // In two steps, as a loss may be so small or so large that the power of two alone is none.
+        let half = self.unit / 2;
+        units as f64 * power_of_two(half) * power_of_two(self.unit - half)
     }
 
     fn bound_units(&self) -> u64 {
@@ -165,6 +167,11 @@ impl Loss {
             }
         }
     }
+}
+
+/// `2^exponent`, for exponents of normal numbers.
+fn power_of_two(exponent: i32) -> f64 {
+    f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
 /// A number in units of `2^unit`, rounded up.

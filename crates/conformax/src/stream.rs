@@ -319,8 +319,11 @@ mod tests {
             for stubborn in [0.0, 1.0, 0.5] {
                 let mut level = AdaptiveLevel::new(target, step, decay).unwrap();
                 for row in 1..=1_000_000_u64 {
-                    let p =
-                        if stubborn == 0.5 { if mix(row) % 3 == 0 { 0.0 } else { 1.0 } } else { stubborn };
+                    let p = if stubborn == 0.5 {
+                        if mix(row).is_multiple_of(3) { 0.0 } else { 1.0 }
+                    } else {
+                        stubborn
+                    };
                     level.update(p);
                     if row.is_power_of_two() || row == 1_000_000 {
                         let off = (level.misses() as f64 / row as f64 - target.value()).abs();

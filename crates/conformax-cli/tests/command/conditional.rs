@@ -85,7 +85,7 @@ fn sets_are_those_of_the_oracle_and_shards_give_the_same_file() {
 #[test]
 fn every_printout_says_what_is_promised() {
     let (folder, _) = with_methods();
-    folder.run(&format!("calibrate cal.csv --by region --drop weight -o region.json")).ok();
+    folder.run("calibrate cal.csv --by region --drop weight -o region.json").ok();
     insta::assert_snapshot!(folder.run("inspect region.json").seen());
     insta::assert_snapshot!(folder.run("evaluate region.json test.csv --drop weight").seen());
     insta::assert_snapshot!(
