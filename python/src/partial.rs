@@ -69,7 +69,8 @@ impl Accumulator {
 
     /// Reads whichever it is: bytes of another kind are refused by their head.
     fn from_bytes(bytes: &[u8]) -> conformax::Result<Self> {
-        let readers: [fn(&[u8]) -> conformax::Result<Self>; 5] = [
+        type Read = fn(&[u8]) -> conformax::Result<Accumulator>;
+        let readers: [Read; 5] = [
             |bytes| Calibrator::from_bytes(bytes).map(Self::Calibrator),
             |bytes| Tuner::from_bytes(bytes).map(Self::Tuner),
             |bytes| SizeCounter::from_bytes(bytes).map(Self::Sizes),
@@ -149,6 +150,7 @@ impl Partial {
     }
 
     /// For pickle.
+    #[expect(clippy::type_complexity, reason = "what pickle wants: a function and its arguments")]
     fn __reduce__(&self, py: Python<'_>) -> PyResult<(Py<PyAny>, (std::borrow::Cow<'static, [u8]>,))> {
         Ok((py.get_type::<Self>().getattr("from_bytes")?.unbind(), (self.to_bytes(py)?,)))
     }
