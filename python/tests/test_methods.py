@@ -184,7 +184,7 @@ def test_evaluation_counts_groups_apart(rows):
 
 
 def test_too_few_rows_of_a_class_are_named(rows):
-    with pytest.warns(ConformaxWarning, match=r"7 \(\d+ rows\).* each needs at least 99"):
+    with pytest.warns(ConformaxWarning, match=r"of 0 \(50 rows\).* each needs at least 99"):
         cp = SplitConformalClassifier(alpha=0.01, by="class").calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
     assert np.isinf(cp.threshold_).all()
 
@@ -204,7 +204,7 @@ def test_what_does_not_fit_is_refused(rows):
         "by and severity": lambda: calibrate(by="class", severity=[1] * 8),
         "8 classes": lambda: calibrate(by=[0, 1]),
         "one per class": lambda: calibrate(severity=[1, 2]),
-        "true label of class 2 must be 0": lambda: calibrate(cost=np.eye(8) * np.arange(8)[:, None] // 2 + 1 - np.eye(8)),
+        "true label of class 2 must be 0": lambda: calibrate(cost=np.diag([0, 0, 1, 1, 0, 0, 0, 0])),
         "prior of class 1": lambda: calibrate(prior=[1, 0, 1, 1, 1, 1, 1, 1]),
         "weight of class 0": lambda: calibrate(label_weights=[-1, 1, 1, 1, 1, 1, 1, 1]),
         "left out": lambda: calibrate(by={label: 0 for label in range(7)}),

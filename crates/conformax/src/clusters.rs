@@ -21,7 +21,7 @@ type Point = [f64; QUANTILES.len()];
 /// ```
 /// use conformax::{Alpha, ClusterPlan};
 /// let plan = ClusterPlan::for_counts(&[50; 100], Alpha::new(0.1)?).expect("enough rows");
-/// assert_eq!((plan.clusters, plan.rows_wanted, plan.share), (14, 28, (28, 50)));
+/// assert_eq!((plan.clusters, plan.rows_wanted, plan.share), (14, 9, (28, 50)));
 /// assert_eq!(ClusterPlan::for_counts(&[1, 1], Alpha::new(0.1)?), None);
 /// # Ok::<(), conformax::Error>(())
 /// ```
@@ -30,7 +30,7 @@ type Point = [f64; QUANTILES.len()];
 pub struct ClusterPlan {
     /// Clusters, beside the one of the classes with too few rows.
     pub clusters: usize,
-    /// Rows a class needs among those that cluster: as many as they are expected to have of the rarest that counts.
+    /// Rows a class needs among those that cluster: as many as a threshold of its own would take.
     pub rows_wanted: u64,
     /// Each row clusters with this probability, a number of so many; the others calibrate.
     pub share: (u64, u64),
@@ -45,7 +45,8 @@ impl ClusterPlan {
         // ⌊n_min·K'/(75 + K')⌋ rows of a class cluster, and half as many clusters are told apart by them.
         let wanted = u64::try_from(u128::from(least) * u128::from(common) / u128::from(75 + common)).ok()?;
         let clusters = (wanted / 2) as usize;
-        (clusters >= 2).then_some(Self { clusters, rows_wanted: wanted, share: (wanted, least) })
+        let plan = Self { clusters, rows_wanted: alpha.rows_needed(), share: (wanted, least) };
+        (clusters >= 2).then_some(plan)
     }
 
     /// Whether a row clusters, by its place: the same in any division of the rows.

@@ -66,7 +66,12 @@ class Scheme:
 
     def prior_of(self, names: np.ndarray | None, n_classes: int) -> np.ndarray | None:
         """The shares of the classes, in their order."""
-        return None if self.prior is None else per_class(self.prior, "prior", names, n_classes)
+        if self.prior is None:
+            return None
+        shares = per_class(self.prior, "prior", names, n_classes)
+        for place in np.flatnonzero(~(np.isfinite(shares) & (shares > 0)))[:1]:
+            raise ValueError(f"the prior of class {place} must be a positive number, got {shares[place]}")
+        return shares
 
 
 def calibrate(
@@ -102,8 +107,8 @@ def calibrate(
         options["cost"] = np.asarray(scheme.cost, dtype=np.float64).tolist()
     elif kind == "cluster" and scheme.by is not None:
         options["clusters"] = clusters_of(scheme.by, names, n_classes)
-    strictest = min(alphas, key=float)
     if kind == "cluster" and scheme.by is None:
+        strictest = min(alphas, key=float)
         counts = np.bincount(labels, minlength=n_classes).tolist()
         plan = _conformax.cluster_plan(counts, strictest, rows.shape[0], SEED)
         if plan is None:
@@ -121,6 +126,7 @@ def calibrate(
         options["clusters"] = finder.cluster(count if asked is True else int(asked), wanted, SEED)
     if scheme.truncate_ranks:
         keep, choosing = _conformax.tuning_split(rows.shape[0], CHOOSING, SEED)
+        strictest = min(alphas, key=float)
         options["ranks"] = _conformax.choose_ranks(rows.array()[choosing], labels[choosing], strictest)
     part = (lambda values: values) if keep is None else (lambda values: None if values is None else values[keep])
     calibrator = _conformax.Calibrator(score, n_classes, masked=masked, rule=_conformax.Rule(**options))
@@ -170,7 +176,11 @@ def group_texts(groups: Any, n: int) -> list[str]:
     values = np.asarray(groups)
     if values.shape != (n,):
         raise ValueError(f"there are {n} rows of logits but groups of shape {values.shape}")
-    return [str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) for value in values.tolist()]
+    return [_text(value) for value in values.tolist()]
+
+
+def _text(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def as_weights(weights: Any, n: int) -> np.ndarray | None:
