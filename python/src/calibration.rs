@@ -369,6 +369,11 @@ impl Calibration {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let view = AnyView::of(logits)?;
         let beside = OwnedBeside::of(&view, u, groups, weights)?;
+        if self.model.delta.is_some() {
+            return Err(PyValueError::new_err(
+                "coverage is promised with a probability over calibration rows, for which there are no p-values",
+            ));
+        }
         let calibration = self.model.calibration().ok_or_else(|| {
             PyValueError::new_err("p-values need the calibration scores, which were left out of the file")
         })?;
@@ -566,7 +571,8 @@ impl Calibrator {
 
     /// The calibration of all rows taken in, with thresholds at these levels.
     #[pyo3(signature = (
-        alphas, *, names=None, input="logits", delta=None, groups=None, estimated=false, prior=None, choosing_rows=None
+        alphas, *, names=None, input="logits", delta=None, column=None, groups=None, estimated=false, prior=None,
+        choosing_rows=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn finish(
@@ -575,6 +581,7 @@ impl Calibrator {
         names: Option<Vec<String>>,
         input: &str,
         delta: Option<String>,
+        column: Option<String>,
         groups: Option<Vec<String>>,
         estimated: bool,
         prior: Option<Vec<f64>>,
@@ -584,7 +591,7 @@ impl Calibrator {
         let calibration = calibrator.finish().map_err(value_error)?;
         let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
         model.input = input_named(input)?;
-        model.beside = Beside { column: None, groups: groups.unwrap_or_default(), estimated };
+        model.beside = Beside { column, groups: groups.unwrap_or_default(), estimated };
         model.prior = prior.map(Prior::new).transpose().map_err(value_error)?;
         model.choosing_rows = choosing_rows.map(|rows| RowSet::new(rows.as_array().to_vec()));
         if let Some(delta) = delta {

@@ -218,6 +218,33 @@ def test_what_does_not_fit_is_refused(rows):
         cp.predict_set(rows.logits[:1])
 
 
+def test_a_series_goes_by_its_names(rows):
+    pandas = pytest.importorskip("pandas")
+    names = np.array([f"c{label}" for label in range(8)])
+    labels = names[rows.labels[: rows.n]]
+    severity = np.arange(1.0, 9.0) / 8
+
+    def calibrated(**parameters):
+        return SplitConformalClassifier(alpha=0.1, **parameters).calibrate(rows.logits[: rows.n], labels, classes=names)
+
+    turned = pandas.Series(severity, index=names)[names[::-1]]
+    assert calibrated(severity=turned).threshold_ == calibrated(severity=severity).threshold_
+    cost = np.abs(np.subtract.outer(severity, severity))
+    frame = pandas.DataFrame(cost, index=names, columns=names).loc[names[::-1], names[::-1]]
+    assert calibrated(cost=frame).threshold_ == calibrated(cost=cost).threshold_
+    with pytest.raises(ValueError, match="index of the series"):
+        calibrated(severity=pandas.Series(severity, index=names.astype("U1") + np.arange(8).astype(str) + "x"))
+    assert "severity" in repr(SplitConformalClassifier(severity=severity))
+    with pytest.raises(ValueError, match="at least 1"):
+        calibrated(clusters=0)
+    with pytest.raises(ValueError, match="no p-values"):
+        calibrated(pac=0.05).predict_p(rows.logits[:1])
+    with pytest.raises(ValueError, match="has no group"):
+        SplitConformalClassifier(by="group").calibrate(rows.logits[:2], rows.labels[:2], groups=["a", None])
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        AdaptiveLevel(0.1).update(float("nan"))
+
+
 def test_streams_are_those_of_the_oracle(oracle):
     stream, alarm = oracle["stream"], oracle["alarm"]
     for name, adaptive in {

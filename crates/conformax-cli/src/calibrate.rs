@@ -66,6 +66,7 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let score = args.score.spec()?;
     let masked = args.masked.into();
     let output = Output::create(&args.output.output, args.output.overwrite())?;
+    args.scheme.check(args.data.label_column.as_deref())?;
     let source = args.data.open_with(LabelUse::Required, |options| args.scheme.adjust(options))?;
     let (classes, names, alphas) = (source.classes(), source.names().cloned(), args.levels.alphas());
     let Asked { scheme, mut beside, prior } = args.scheme.read(&source)?;
@@ -89,7 +90,7 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         if args.partial {
             if prepared.choosing.is_some() {
                 return Err(Failure::error(
-                    "clusters and ranks are found on all rows: find them once, and give --by FILE to the parts",
+                    "clusters and ranks cannot be found by parts: give clusters of your own with --by FILE",
                 ));
             }
             let of = PartOf::Calibration(calibrator);
@@ -241,10 +242,10 @@ pub(crate) fn finish(
     as_json: bool,
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
-    let path = output.path().to_owned();
+    let (path, is_standard) = (output.path().to_owned(), output.is_standard());
     warn_of_model(model, console)?;
     model::write(model, output)?;
-    if is_standard_output(&path) {
+    if is_standard {
         return Ok(());
     }
     print(model, as_json, console).map_err(|failure| failure.after_writing(&[&path]))?;
@@ -424,6 +425,7 @@ pub(crate) fn warn_of_few_rows(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     warn_of_few_in_groups(model, levels, console)?;
+    warn_of_infinite_thresholds(model, levels, console)?;
     for level in levels.iter().filter_map(KeptLevel::level) {
         if let Some(wanted) = level.rows_wanted() {
             console.warn(format_args!(
@@ -432,6 +434,47 @@ pub(crate) fn warn_of_few_rows(
                 rows(level.n()),
                 level.alpha(),
                 rows(wanted)
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// Losses that no threshold keeps below the level, and thresholds that weights or ranks make infinite.
+fn warn_of_infinite_thresholds(
+    model: &Model,
+    levels: &[KeptLevel],
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    for kept in levels {
+        let alpha = kept.alpha();
+        if let (Scheme::Risk(loss), Some(f64::INFINITY)) = (&model.scheme, kept.threshold()) {
+            console.warn(format_args!(
+                "alpha = {alpha}: {} cannot keep an expected loss of up to {} that low, so every set will hold every \
+                 label; a bound of at least {} can be had with so many rows",
+                rows(model.n),
+                loss.bound(),
+                shown(loss.bound() / (model.n as f64 + 1.0))
+            ))?;
+        }
+        let levels = kept.group_levels();
+        let reached = |place: usize| levels.len() != model.classes || levels[place].rank().is_some();
+        let infinite = match &kept.thresholds {
+            Thresholds::PerLabel(thresholds) => (0..thresholds.len())
+                .filter(|place| thresholds[*place] == f64::INFINITY && reached(*place))
+                .count(),
+            _ => 0,
+        };
+        let why = match &model.scheme {
+            Scheme::LabelWeights(_) => "their weight is more than the rows can bear",
+            _ if model.ranks.is_some() => "too many of their rows stand further down than they may",
+            _ => continue,
+        };
+        if infinite > 0 {
+            console.warn(format_args!(
+                "alpha = {alpha}: {} of {} classes will be in every set: {why}",
+                count(infinite as u64),
+                count(model.classes as u64)
             ))?;
         }
     }

@@ -38,6 +38,12 @@ impl Loaded {
 
     /// The calibration with its scores, which p-values need.
     pub(crate) fn calibration(&self) -> Result<Calibration<ScoreSpec>, Failure> {
+        if self.model.delta.is_some() {
+            return Err(Failure::of_file(
+                &self.path,
+                "promises coverage with a probability over calibration rows, for which there are no p-values",
+            ));
+        }
         self.model.calibration().ok_or_else(|| {
             let why =
                 "it was saved without scores, which p-values need; calibrate again without --thresholds-only";

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::args::{DataArgs, OutputArgs};
 use crate::blocks::{for_each_block, with_logits};
-use crate::calibrate::is_standard_output;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::numbers::{rows, shown};
@@ -19,7 +18,8 @@ use crate::table::{Align, table, text};
 /// Estimate how much likelier each label is among unlabelled target rows than among the labelled ones.
 ///
 /// What a label looks like must not have changed, only how often it comes. The weights go to `calibrate
-/// --label-weights`; as they are estimated, what is then promised holds approximately. All rows are held in memory.
+/// --label-weights`; as they are estimated, what is then promised holds approximately. EM takes softmax at its word, so it
+/// is off where the classifier is over-confident; BBSE needs more rows. All rows are held in memory.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -61,6 +61,9 @@ pub(crate) fn run(args: &WeighArgs, console: &mut Console<'_>) -> Result<(), Fai
             "wanted two files: labelled rows, and rows from where the model is going",
         ));
     };
+    if std::fs::canonicalize(labelled).ok() == std::fs::canonicalize(target).ok() {
+        return Err(Failure::error("the labelled rows and those of the target are the same file"));
+    }
     let mut output = Output::create(&args.output.output, args.output.overwrite())?;
     let open = |path: &PathBuf, labels| {
         let one = DataArgs { data: vec![path.clone()], ..args.data.clone() };
@@ -90,11 +93,11 @@ pub(crate) fn run(args: &WeighArgs, console: &mut Console<'_>) -> Result<(), Fai
         class_names: names.clone(),
         weights,
     };
-    let path = output.path().to_owned();
+    let (path, is_standard) = (output.path().to_owned(), output.is_standard());
     let text_of = serde_json::to_string_pretty(&written)? + "\n";
     output.write_all(text_of.as_bytes()).map_err(|error| Error::new(&path, error))?;
     output.finish()?;
-    if is_standard_output(&path) {
+    if is_standard {
         return Ok(());
     }
     print(&written, console)?;

@@ -93,7 +93,8 @@ impl WeightedScores {
         let (digits, exponent) = parts(largest);
         let log_largest = exponent + (64 - digits.leading_zeros() as i32);
         let log_rows = 64 - (rows.len() as u64).leading_zeros() as i32;
-        let unit = log_largest + log_rows - SUM_BITS;
+        // Nothing is smaller than the smallest number, in which all others are whole.
+        let unit = (log_largest + log_rows - SUM_BITS).max(-1074);
         let through = rows
             .iter()
             .scan(0, |sum, (_, weight)| {
@@ -219,7 +220,7 @@ mod tests {
 
     #[test]
     fn equal_weights_of_any_size_give_the_ranks_of_split_conformal() {
-        for weight in [0.1, 1.0, 3.0e-310, 1.0e300, 1.0 / 3.0] {
+        for weight in [0.1, 1.0, 3.0e-310, 1.0e-315, 5.0e-324, 1.0e300, f64::MAX, 1.0 / 3.0] {
             for n in [1_u32, 8, 9, 10, 99, 100, 149] {
                 let scores = WeightedScores::new((0..n).map(|i| (f64::from(i), weight)).collect()).unwrap();
                 for alpha in ["0.1", "0.18", "0.05", "0.5", "0.99", "0.0000000001"] {

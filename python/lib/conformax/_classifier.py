@@ -539,7 +539,7 @@ class SplitConformalClassifier:
         changed = [
             f"{name}={value!r}" if name != "score" else repr(value)
             for name, value in self.get_params().items()
-            if value != getattr(default, name)
+            if not _same(value, getattr(default, name))
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
@@ -556,6 +556,13 @@ class SplitConformalClassifier:
 
     def _warn_if_few(self, level: str) -> None:
         few = self._calibration.too_few(level)
+        if not few and self._calibration.by in ("severity", "cost") and self._thresholds(level) == float("inf"):
+            warnings.warn(
+                f"{self._calibration.n} calibration rows cannot keep the expected loss below alpha = {level}, so sets are "
+                "full: give a larger alpha, or more rows",
+                ConformaxWarning,
+                stacklevel=4,
+            )
         if not few:
             return
         needed = few[0][2]
@@ -670,6 +677,11 @@ class SplitConformalClassifier:
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):
             raise not_calibrated(type(self).__name__)
+
+
+def _same(value: Any, default: Any) -> bool:
+    """Whether a parameter is its default; arrays are not."""
+    return value is default or (np.isscalar(value) and value == default)
 
 
 def _without_prior(rows: Logits, prior: Any) -> Logits:

@@ -181,6 +181,7 @@ class Calibrator:
         names: list[str] | None = None,
         input: str = "logits",
         delta: str | None = None,
+        column: str | None = None,
         groups: list[str] | None = None,
         estimated: bool = False,
         prior: list[float] | None = None,

@@ -28,7 +28,7 @@ class Scheme:
         self.cost, self.prior = parameters["cost"], parameters["prior"]
         asked = {
             "by": self.by is not None,
-            "clusters": self.clusters not in (None, False),
+            "clusters": self.clusters is not None,
             "truncate_ranks": bool(self.truncate_ranks) and self.by != "class",
             "label_weights": self.label_weights is not None,
             "severity": self.severity is not None,
@@ -39,6 +39,11 @@ class Scheme:
             raise ValueError(f"give one of {' and '.join(given)}, not both")
         if self.pac is not None and given and given[0] in ("label_weights", "severity", "cost"):
             raise ValueError(f"pac cannot be had with {given[0]}")
+        wrong = not isinstance(self.clusters, (int, np.integer)) or self.clusters < 1
+        if self.clusters is not None and self.clusters is not True and wrong:
+            raise ValueError(f"clusters must be True or a number of clusters of at least 1, got {self.clusters!r}")
+        if not isinstance(self.truncate_ranks, (bool, np.bool_)):
+            raise TypeError(f"truncate_ranks must be True or False, got {self.truncate_ranks!r}")
         if isinstance(self.by, str) and self.by not in ("class", "group"):
             raise ValueError(f'by must be "class", "group" or the cluster of each class, got {self.by!r}')
 
@@ -55,7 +60,7 @@ class Scheme:
             return "row_weight"
         if self.by is not None:
             return self.by if isinstance(self.by, str) else "cluster"
-        if self.clusters not in (None, False):
+        if self.clusters is not None:
             return "cluster"
         if self.truncate_ranks:
             return "class"
@@ -91,6 +96,8 @@ def calibrate(
 ) -> _conformax.Calibration:
     """The calibration of these rows, of which some may have to choose clusters or ranks first."""
     n_classes, kind = rows.shape[1], scheme.kind(weights)
+    # A pandas column says where groups or weights come from, so that the command finds them.
+    column = getattr(groups if groups is not None else weights, "name", None)
     if (kind == "group") != (groups is not None):
         raise ValueError(
             'by="group" needs the groups of the rows' if kind == "group" else 'groups of rows need by="group"'
@@ -104,7 +111,7 @@ def calibrate(
     elif kind == "severity":
         options["severity"] = per_class(scheme.severity, "severity", names, n_classes).tolist()
     elif kind == "cost":
-        options["cost"] = np.asarray(scheme.cost, dtype=np.float64).tolist()
+        options["cost"] = _matrix(scheme.cost, names, n_classes).tolist()
     elif kind == "cluster" and scheme.by is not None:
         options["clusters"] = clusters_of(scheme.by, names, n_classes)
     if kind == "cluster" and scheme.by is None:
@@ -146,6 +153,7 @@ def calibrate(
         names=None if names is None else [str(name) for name in names.tolist()],
         input=input,
         delta=None if scheme.pac is None else level(scheme.pac),
+        column=None if column is None else str(column),
         groups=group_names,
         estimated=bool(getattr(scheme.label_weights, "estimated", False)),
         prior=None if prior is None else prior.tolist(),
@@ -180,6 +188,8 @@ def group_texts(groups: Any, n: int) -> list[str]:
 
 
 def _text(value: Any) -> str:
+    if value is None or value != value or value == "":
+        raise ValueError("a row has no group: leave it out, or name its group")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -194,7 +204,8 @@ def as_weights(weights: Any, n: int) -> np.ndarray | None:
 
 
 def per_class(values: Any, what: str, names: np.ndarray | None, n_classes: int) -> np.ndarray:
-    """A number for each class, from a list in their order or a dictionary by name."""
+    """A number for each class, from a list in their order, or a dictionary or a pandas series by name."""
+    values = _by_name(values, what, names)
     if isinstance(values, Mapping):
         known = list(range(n_classes)) if names is None else names.tolist()
         for name in values:
@@ -212,17 +223,48 @@ def per_class(values: Any, what: str, names: np.ndarray | None, n_classes: int) 
 
 def clusters_of(by: Any, names: np.ndarray | None, n_classes: int) -> list[int]:
     """The cluster of each class; whatever they are called, they are numbered in the order of the classes."""
+    by = _by_name(by, "by", names)
     if isinstance(by, Mapping):
         known = list(range(n_classes)) if names is None else names.tolist()
         missing = [name for name in known if name not in by]
         if missing:
             raise ValueError(f"by: the class {missing[0]!r} is left out")
         by = [by[name] for name in known]
-    called = list(np.asarray(by).tolist())
-    if len(called) != n_classes:
-        raise ValueError(f"by: wanted the cluster of each of {n_classes} classes, got {len(called)}")
+    called = np.asarray(by).tolist()
+    if not isinstance(called, list) or len(called) != n_classes:
+        raise ValueError(f"by: wanted the cluster of each of {n_classes} classes, got {by!r}")
     order: dict[Any, int] = {}
     return [order.setdefault(name, len(order)) for name in called]
+
+
+def _by_name(values: Any, what: str, names: np.ndarray | None) -> Any:
+    """A pandas series as a dictionary where its index has the names of the classes, and by place where it counts them."""
+    index = getattr(values, "index", None)
+    if index is None or callable(index):
+        return values
+    entries = index.tolist()
+    if entries == list(range(len(entries))):
+        return values.to_numpy()
+    if names is None or _sorted(entries) != _sorted(names):
+        raise ValueError(f"{what}: the index of the series must be the names of the classes, or count them")
+    return dict(zip(entries, values.tolist()))
+
+
+def _matrix(values: Any, names: np.ndarray | None, n_classes: int) -> np.ndarray:
+    """A number for each pair of classes, from rows in their order or a pandas frame by name."""
+    columns = getattr(values, "columns", None)
+    if columns is not None and columns.tolist() != list(range(n_classes)):
+        if names is None or _sorted(columns) != _sorted(names) or _sorted(values.index) != _sorted(names):
+            raise ValueError("cost: index and columns of the frame must be the names of the classes, or count them")
+        values = values.loc[names.tolist(), names.tolist()]
+    costs = np.asarray(values, dtype=np.float64)
+    if costs.shape != (n_classes, n_classes):
+        raise ValueError(f"cost: wanted {n_classes} rows of {n_classes} numbers, got shape {costs.shape}")
+    return costs
+
+
+def _sorted(names: Any) -> list[str]:
+    return sorted(map(str, names))
 
 
 class LabelWeights(np.ndarray):
@@ -258,4 +300,6 @@ def pac_rank(n: int, alpha: Any, delta: float) -> int | None:
     >>> conformax.pac_rank(99, 0.1, 0.05), conformax.conformal_rank(99, 0.1)
     (95, 90)
     """
+    if n < 0:
+        raise ValueError(f"n must be at least 0, got {n}")
     return _conformax.pac_rank(n, level(alpha), float(delta))

@@ -50,6 +50,8 @@ class AdaptiveLevel:
 
     def update(self, p_value: float) -> bool:
         """Takes in the p-value of a true label; whether its set missed it."""
+        if not 0 <= p_value <= 1:
+            raise ValueError(f"a p-value must lie between 0 and 1, got {p_value}")
         return self._compiled.update(float(p_value))
 
 

@@ -63,6 +63,21 @@ impl SchemeArgs {
         (by, self.weights.as_deref())
     }
 
+    /// The error of groups or weights by the true label, which rows to come do not have.
+    pub(crate) fn check(&self, label_column: Option<&str>) -> Result<(), Failure> {
+        let is_label = |column: &str| match label_column {
+            Some(label) => column == label,
+            None => ["label", "labels"].contains(&column),
+        };
+        let (groups, weights) = self.columns();
+        match groups.or(weights).filter(|column| is_label(column)) {
+            Some(column) => Err(Failure::error(format!(
+                "`{column}` is the true label, which rows to come do not have: --by class has a threshold for each class"
+            ))),
+            None => Ok(()),
+        }
+    }
+
     pub(crate) fn adjust(&self, options: &mut SourceOptions) {
         let (groups, weights) = self.columns();
         options.group_column = groups.map(str::to_owned);

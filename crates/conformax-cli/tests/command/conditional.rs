@@ -160,6 +160,8 @@ fn clusters_ranks_and_weights_are_found() {
 fn what_does_not_fit_is_named() {
     let (folder, file) = with_methods();
     folder.run("calibrate cal.csv --by region --drop weight -o model.json").ok();
+    folder.run("calibrate cal.csv --by class --pac 0.05 --alpha 0.2 --drop region,weight -o pac.json").ok();
+    assert!(folder.text("pac.json").contains("for each of them by itself"));
     folder.write("south.csv", csv(&file, 240..264).replace("west", "south"));
     folder.write("minus.csv", csv(&file, 0..9).replace("\n", "-\n").replacen("weight-", "weight", 1));
     folder.write("short.json", "[1, 2, 3]");
@@ -188,10 +190,20 @@ fn what_does_not_fit_is_named() {
         ("calibrate cal.csv --by class --weights weight --drop region -o x.json", "cannot be used with"),
         ("calibrate cal.csv --weights weight --thresholds-only --drop region -o x.json", "need the scores"),
         ("evaluate model.json test.csv --by weight", "has thresholds by `region`"),
+        ("calibrate cal.csv --by label --drop region,weight -o x.json", "`label` is the true label"),
+        ("predict pac.json test.csv --drop region,weight --p-values", "for which there are no p-values"),
+        ("weigh cal.csv cal.csv --drop region,weight -o x.json", "are the same file"),
     ] {
         let error = folder.run(words).error();
         assert!(error.contains(wanted), "{words}: {error}");
     }
     let few = folder.run("calibrate cal.csv --by class --alpha 0.01 --drop region,weight -o few.json").ok();
     assert!(few.err.contains("too few rows for c0 (") && few.err.contains("at least 99 rows"), "{}", few.err);
+    folder.write("severe.json", "[9, 9, 9, 9, 9, 9, 9, 9000]");
+    let full = folder.run("calibrate cal.csv --severity severe.json --drop region,weight -o full.json").ok();
+    assert!(full.err.contains("every set will hold every label"), "{}", full.err);
+    // Weights of any size, and nothing but the file where that is standard output.
+    folder.write("tiny.csv", csv(&file, 0..240).replace(",4\n", ",5e-324\n"));
+    let model = folder.run("calibrate tiny.csv --weights weight --drop region -o -").ok();
+    assert!(model.out.starts_with('{') && model.out.ends_with("}\n"), "{}", model.out);
 }

@@ -313,10 +313,17 @@ impl Model {
             false => "",
         };
         match self.delta {
-            Some(delta) => format!(
-                "with probability {} over the calibration rows, coverage is at least 1 - alpha {within}{estimated}",
-                delta.confidence()
-            ),
+            Some(delta) => {
+                // Each group by itself: that all of many hold at once is less likely.
+                let each = match &self.scheme {
+                    Scheme::Groups(Taxonomy::All) => "",
+                    _ => ", for each of them by itself",
+                };
+                format!(
+                    "with probability {} over the calibration rows, coverage is at least 1 - alpha {within}{each}",
+                    delta.confidence()
+                )
+            }
             None if !self.law_holds() => "none: the rows that calibrated also tuned".to_owned(),
             None => format!("coverage is at least 1 - alpha {within}, on average{estimated}"),
         }

@@ -80,8 +80,14 @@ impl Cells {
             Self::Bool(v) => v[row].map(|cell| cell.to_string()),
             Self::Int(v) => v[row].map(|cell| cell.to_string()),
             Self::UInt(v) => v[row].map(|cell| cell.to_string()),
-            Self::Float(v) => v[row].map(|cell| cell.to_string()),
-            Self::Text(v) => v[row].clone().filter(|text| !text.is_empty()),
+            // −0 is 0.
+            Self::Float(v) => v[row].map(|cell| (cell + 0.0).to_string()),
+            Self::Text(v) => v[row].as_deref().filter(|text| !text.is_empty()).map(|text| {
+                // What pandas writes of a column of whole numbers with a gap.
+                let whole = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+                let digits = text.strip_suffix(".0").filter(|text| whole(text.trim_start_matches('-')));
+                digits.unwrap_or(text).to_owned()
+            }),
         };
         (0..self.len()).map(|row| name(row).ok_or(row)).collect()
     }

@@ -86,6 +86,11 @@ impl Output {
         self.follows_dead_writer
     }
 
+    /// Whether it is standard output, which then has room for nothing else.
+    pub fn is_standard(&self) -> bool {
+        matches!(self.target, Target::StandardOutput(_))
+    }
+
     /// The name the file will have, or what standard output is called.
     pub fn path(&self) -> &Path {
         &self.path
