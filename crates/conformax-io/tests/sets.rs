@@ -213,7 +213,7 @@ fn formats_that_hold_no_sets_and_names_that_clash_are_refused() {
         SetsWriter::create(&folder.path().join(name), Overwrite::Refuse, columns).err().unwrap().to_string()
     };
     assert!(refused("sets.npy", &SetColumns::default()).contains("not as npy"));
-    assert!(refused("sets", &SetColumns::default()).contains("unknown format"));
+    assert!(refused("sets", &SetColumns::default()).contains("its name says no format"));
     let clash = SetColumns { keep: vec![("size".to_owned(), CellType::Int)], ..SetColumns::default() };
     assert!(refused("sets.csv", &clash).contains("`size`"));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
