@@ -169,7 +169,7 @@ impl<T: Logit> Question for Pairs<'_, T> {
 /// let mut pairs = tuner.finish_selecting()?;
 /// pairs.extend(logits)?;
 /// let selection = pairs.finish()?;
-/// assert_eq!(selection.predictor().predict(logits)?.sizes().sum::<usize>(), 4);
+/// assert_eq!(selection.predictor().predict(logits)?.sizes().sum::<usize>(), 5);
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
