@@ -255,11 +255,11 @@ def test_ctrl_c_ends_the_command(rows, tmp_path, default_sigint):
     with process:
         process.stdin.write(json.dumps({"logits": [0.0] * 10}) + "\n")
         process.stdin.flush()
-        deadline = time.monotonic() + 60
+        # However long that takes on this machine; a command that has ended never will.
         while set(os.listdir(tmp_path)) == before:
-            assert time.monotonic() < deadline and process.poll() is None, "the command never opened its output"
+            assert process.poll() is None, "the command never opened its output"
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=60) == 2
+        assert process.wait() == 2
         assert "interrupted" in process.stderr.read()
     assert set(os.listdir(tmp_path)) == before
