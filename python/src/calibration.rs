@@ -131,6 +131,12 @@ impl Calibration {
         self.model.beside.groups.clone()
     }
 
+    /// The column that groups or weights come from, where it is known.
+    #[getter]
+    fn column(&self) -> Option<String> {
+        self.model.beside.column.clone()
+    }
+
     /// Names of what thresholds differ by: classes, clusters or groups.
     #[getter]
     fn threshold_names(&self) -> Vec<String> {

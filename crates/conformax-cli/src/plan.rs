@@ -1,5 +1,9 @@
 //! `conformax plan`: how far coverage can stray with so many calibration rows, and how many are enough.
 
+mod groups;
+
+use std::path::PathBuf;
+
 use clap::Args;
 use conformax::{Alpha, Level, rows_for_precision};
 use serde::Serialize;
@@ -9,6 +13,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
 use crate::numbers::{count, or_dash, range, share};
+use crate::plan::groups::{Counted, Group, group_table, verdict};
 use crate::table::{Align, table, text};
 
 /// Say how far coverage can stray, and how many calibration rows are enough.
@@ -21,8 +26,22 @@ Examples:
   conformax plan --alpha 0.1
   conformax plan --alpha 0.1 --n 1000
   conformax plan --alpha 0.05 --precision 0.01
-  conformax plan --alpha 0.1 --pac 0.05")]
+  conformax plan --alpha 0.1 --pac 0.05
+  conformax plan cal.npz --by class")]
 pub(crate) struct PlanArgs {
+    /// Calibration rows to be counted by group, with --by.
+    #[arg(value_name = "DATA", requires = "by")]
+    data: Vec<PathBuf>,
+    /// Say what the rows of each group of DATA are enough for: by `class`, the name of a COLUMN, or a FILE with the
+    /// cluster of each class.
+    #[arg(long, value_name = "WHAT", requires = "data", conflicts_with_all = ["n", "precision"])]
+    by: Option<String>,
+    /// Name of DATA's array or column of labels [default: labels or label].
+    #[arg(long, value_name = "NAME", requires = "data")]
+    label_column: Option<String>,
+    /// Columns of DATA that are no classes, where each class has one.
+    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
+    drop: Vec<String>,
     /// How often a set may miss the true label [default: 0.1].
     #[arg(long, value_name = "A", conflicts_with = "confidence", value_parser = level)]
     alpha: Option<Alpha>,
@@ -74,13 +93,15 @@ struct Plan {
     rows_needed: u64,
     outlooks: Vec<Outlook>,
     needs: Vec<Need>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    groups: Vec<Group>,
 }
 
 const USUAL_ROWS: [u64; 7] = [100, 200, 500, 1_000, 2_000, 5_000, 10_000];
 const USUAL_PRECISIONS: [f64; 4] = [0.05, 0.02, 0.01, 0.005];
 
 pub(crate) fn run(args: &PlanArgs, console: &mut Console<'_>) -> Result<(), Failure> {
-    let plan = plan(args)?;
+    let plan = plan(args, console)?;
     if args.json {
         return json::print(&plan, console);
     }
@@ -91,10 +112,11 @@ pub(crate) fn run(args: &PlanArgs, console: &mut Console<'_>) -> Result<(), Fail
     writeln!(
         console.out(),
         "alpha = {}: sets hold the true label with probability {} or more{over}.\n\
-         At least {} calibration rows are needed; with fewer, sets hold every label.",
+         At least {} calibration rows {}are needed; with fewer, sets hold every label.",
         plan.alpha,
         plan.alpha.confidence(),
-        count(plan.rows_needed)
+        count(plan.rows_needed),
+        if plan.groups.is_empty() { "" } else { "of each group " }
     )?;
     if !plan.outlooks.is_empty() {
         writeln!(console.out(), "\n{}", outlook_table(&plan, percent).trim_end())?;
@@ -102,15 +124,19 @@ pub(crate) fn run(args: &PlanArgs, console: &mut Console<'_>) -> Result<(), Fail
     if !plan.needs.is_empty() {
         writeln!(console.out(), "\n{}", need_table(&plan, percent).trim_end())?;
     }
+    if !plan.groups.is_empty() {
+        let table = group_table(&plan.groups, percent, plan.alpha.confidence());
+        writeln!(console.out(), "\n{}\n\n{}", table.trim_end(), verdict(&plan.groups))?;
+    }
     Ok(())
 }
 
-fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
+fn plan(args: &PlanArgs, console: &mut Console<'_>) -> Result<Plan, Failure> {
     let alpha = match args.alpha.or(args.confidence) {
         Some(alpha) => alpha,
         None => Alpha::new(0.1)?,
     };
-    let unasked = args.n.is_empty() && args.precision.is_empty();
+    let unasked = args.n.is_empty() && args.precision.is_empty() && args.by.is_none();
     let rows: &[u64] = if unasked { &USUAL_ROWS } else { &args.n };
     let usual: Vec<f64> = USUAL_PRECISIONS.into_iter().filter(|p| *p < alpha.value()).collect();
     let precisions: &[f64] = if unasked && args.pac.is_none() { &usual } else { &args.precision };
@@ -121,7 +147,16 @@ fn plan(args: &PlanArgs) -> Result<Plan, Failure> {
     let needs = precisions.iter().map(|precision| {
         Ok(Need { precision: *precision, n: rows_for_precision(alpha, *precision, args.probability)? })
     });
+    let groups = match &args.by {
+        Some(by) => {
+            let label_column = args.label_column.clone();
+            let counted = Counted { data: &args.data, by, label_column, drop: args.drop.clone() };
+            counted.groups(level, args.probability, console)?
+        }
+        None => Vec::new(),
+    };
     Ok(Plan {
+        groups,
         alpha,
         delta: args.pac,
         probability: args.probability,

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use clap::Args;
 use conformax_io::printable;
-use conformax_report::{Options, render};
-use conformax_study::{Progress, Results, RunOptions, Stage, Study, Verdict, results_csv};
+use conformax_report::{File, Options, render, render_conditional};
+use conformax_study::{
+    AbsentBenchmark, Kind, Progress, Results, RunOptions, Stage, Study, Verdict, conditional_csv, results_csv,
+};
 use indicatif::ProgressBar;
 
 use crate::console::Console;
@@ -19,19 +21,21 @@ use crate::study::folder::{RESULTS_CSV, StudyFolder};
 
 /// Compare procedures over benchmarks, levels and random splits, and write a report.
 ///
-/// Without a file it runs the paper's protocol on four real benchmarks. The folder then holds results.csv and
+/// Without a file it runs the paper's protocol on four real benchmarks; `conditional` asks what coverage for every
+/// class costs, and what keeps it when the shares of the classes change. The folder then holds results.csv and
 /// results.json, report/index.html to look at, and its figures and tables as files.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   conformax study
+  conformax study conditional -o conditional
   conformax study mine.toml -o mine
 
 A study in TOML needs nothing but its data; docs/studies.md has the rest.")]
 pub(crate) struct StudyArgs {
-    /// A study in TOML [default: the paper's protocol, built in].
-    #[arg(value_name = "FILE")]
-    study: Option<PathBuf>,
+    /// A study in TOML, or the name of one that is built in: paper or conditional.
+    #[arg(value_name = "STUDY", default_value = "paper")]
+    study: PathBuf,
     /// Folder for the results and the report.
     #[arg(long, short, value_name = "FOLDER", default_value = "study")]
     output: PathBuf,
@@ -48,28 +52,73 @@ pub(crate) struct StudyArgs {
 }
 
 pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Failure> {
-    let study = args.study.as_deref().map_or_else(|| Ok(Study::paper()), Study::read)?;
+    let study = match args.study.to_str() {
+        Some("paper") => Study::paper(),
+        Some("conditional") => Study::conditional(),
+        _ => Study::read(&args.study)?,
+    };
     let mut folder = StudyFolder::open(&args.output, args.force)?;
-    let bar = StageBar(console.stages());
-    let results = study.run(&RunOptions { benchmarks: args.benchmarks.clone() }, &bar)?;
-    bar.0.finish_and_clear();
-    interrupt::check()?;
-    for absent in &results.absent {
+    let found = find(&study, args, console)?;
+    for absent in found.absent {
         console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
     }
-    folder.write(RESULTS_CSV, results_csv(&results).as_bytes())?;
+    folder.write(RESULTS_CSV, found.csv.as_bytes())?;
+    for file in found.files {
+        interrupt::check()?;
+        folder.write(&file.path, &file.bytes)?;
+    }
+    folder.finish(&found.json)?;
+    let page = args.output.join("report/index.html");
+    writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
+    console.note(found.summary)
+}
+
+/// What a study's folder is to hold, and what is said of it.
+struct Found {
+    absent: Vec<AbsentBenchmark>,
+    csv: String,
+    json: Vec<u8>,
+    files: Vec<File>,
+    summary: String,
+}
+
+fn find(study: &Study, args: &StudyArgs, console: &Console<'_>) -> Result<Found, Failure> {
+    let bar = StageBar(console.stages());
+    let run = RunOptions { benchmarks: args.benchmarks.clone() };
     let options = Options {
         #[cfg(feature = "png")]
         png: args.png,
     };
-    for file in render(&results, &options) {
-        interrupt::check()?;
-        folder.write(&file.path, &file.bytes)?;
-    }
-    folder.finish(&serde_json::to_vec_pretty(&results)?)?;
-    let page = args.output.join("report/index.html");
-    writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
-    console.note(summary(&results))
+    let found = match study.kind {
+        Kind::Procedures => {
+            let results = study.run(&run, &bar)?;
+            Found {
+                csv: results_csv(&results),
+                json: serde_json::to_vec_pretty(&results)?,
+                files: render(&results, &options),
+                summary: summary(&results),
+                absent: results.absent,
+            }
+        }
+        Kind::Conditional => {
+            let results = study.run_conditional(&run, &bar)?;
+            Found {
+                csv: conditional_csv(&results),
+                json: serde_json::to_vec_pretty(&results)?,
+                files: render_conditional(&results, &options),
+                summary: format!(
+                    "{} records over {} benchmarks in {:.1} s",
+                    count((results.records.len() + results.shift.len()) as u64),
+                    results.benchmarks.len(),
+                    results.provenance.duration_seconds
+                ),
+                absent: results.absent,
+            }
+        }
+    };
+    bar.0.finish_and_clear();
+    interrupt::check()?;
+    Ok(found)
 }
 
 /// The bar moves once per stage of a benchmark.
@@ -88,6 +137,7 @@ impl Progress for StageBar {
             Stage::Tuned(procedure) => format!("{benchmark}: {procedure} tuned"),
             Stage::Judged(procedure) => format!("{benchmark}: {procedure} judged"),
             Stage::Swept => format!("{benchmark}: sizes for every gamma"),
+            Stage::Split(number) => format!("{benchmark}: split {}", number + 1),
         };
         self.0.set_message(printable(&message).to_string());
     }

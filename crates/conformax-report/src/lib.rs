@@ -14,6 +14,7 @@
 //! # Features
 //! - `png`: [`Options::png`], figures as PNG beside the SVG.
 
+mod conditional;
 mod figure;
 mod findings;
 mod number;
@@ -26,6 +27,7 @@ mod view;
 
 use conformax_study::Results;
 
+pub use crate::conditional::render_conditional;
 pub use crate::number::count;
 
 use crate::table::{Table, Tables};
@@ -55,13 +57,20 @@ pub fn render(results: &Results, options: &Options) -> Vec<File> {
     let figures = figure::all(&view);
     let tables = Tables::new(&view);
     let mut files = vec![text("report/index.html".to_owned(), page::html(&view, &figures, &tables))];
-    for figure in &figures {
+    files.extend(figure_files(&figures, options));
+    files.extend(tables.files().flat_map(table_files));
+    files
+}
+
+/// Each as SVG, with its numbers as CSV.
+fn figure_files(figures: &[figure::Figure], options: &Options) -> Vec<File> {
+    let mut files = Vec::new();
+    for figure in figures {
         let name = figure.file_name();
         files.push(text(format!("figures/{name}.svg"), figure.svg()));
         files.push(text(format!("figures/{name}.csv"), figure.data.csv()));
     }
-    files.extend(pngs(&figures, options));
-    files.extend(tables.files().flat_map(table_files));
+    files.extend(pngs(figures, options));
     files
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use conformax_plot::{Element, Style, swatch};
-use conformax_study::{Claim, Provenance, Verdict};
+use conformax_study::{BenchmarkSummary, Claim, Provenance, Verdict};
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value, context};
@@ -16,18 +16,33 @@ use crate::view::{Cell, View};
 use crate::{findings, style};
 
 const TEMPLATE: &str = include_str!("../templates/page.html");
+/// How figures and tables are written, in every page.
+const MACROS: &str = include_str!("../templates/macros.html");
 const STYLE: &str = include_str!("../templates/page.css");
+/// Theme, letters and hovering, in every page.
+const COMMON_SCRIPT: &str = include_str!("../templates/common.js");
 const SCRIPT: &str = include_str!("../templates/page.js");
 
 /// The whole page.
 pub(crate) fn html(view: &View<'_>, figures: &[Figure], tables: &Tables) -> String {
+    render_template(TEMPLATE, content(view, figures, tables))
+}
+
+/// A page of these contents, with the style, the colours and the script of all.
+pub(crate) fn render_template(template: &'static str, content: Value) -> String {
+    let text = [MACROS, template].concat();
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     let syntax = SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build();
     environment.set_syntax(syntax.expect("the usual delimiters do not clash"));
-    environment.add_template("page", TEMPLATE).expect("the built-in template is well-formed");
+    environment.add_template("page", &text).expect("the built-in templates are well-formed");
     let page = environment.get_template("page").expect("it was added above");
-    page.render(content(view, figures, tables)).expect("the template names only what is given to it")
+    let common = context! {
+        css => Value::from_safe_string(STYLE.to_owned()),
+        colours => colours(),
+        common_js => Value::from_safe_string(COMMON_SCRIPT.to_owned()),
+    };
+    page.render(context! { ..content, ..common }).expect("the template names only what is given to it")
 }
 
 fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
@@ -36,9 +51,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         view.printed_levels().iter().map(|&level| number::level(results.levels[level])).collect();
     let chosen = view.printed_levels().first().copied().unwrap_or(0);
     context! {
-        css => Value::from_safe_string(STYLE.to_owned()),
         js => Value::from_safe_string(SCRIPT.to_owned()),
-        colours => colours(),
         numbers => Value::from_safe_string(numbers(view)),
         study => results.study.as_str(),
         lede => lede(view),
@@ -47,7 +60,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         findings_splits => findings::splits(view),
         benchmarks => benchmarks(view, chosen),
         absent => Value::from(Serde(&results.absent)),
-        procedures => procedures(view),
+        procedures => chips(&view.styles),
         levels => levels(view),
         chosen => results.levels.get(chosen).map(|&alpha| number::level(alpha)),
         metrics => METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>(),
@@ -61,7 +74,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         claims => results.claims.iter().map(|claim| shown_claim(view, claim)).collect::<Vec<_>>(),
         claim_splits => results.provenance.claim_splits,
         claim_notes => tables.claims.notes.clone(),
-        provenance => provenance(view),
+        provenance => provenance(&results.provenance, &results.benchmarks),
     }
 }
 
@@ -172,7 +185,8 @@ fn numbers(view: &View<'_>) -> String {
     all.to_string().replace('<', "\\u003c")
 }
 
-fn procedures(view: &View<'_>) -> Vec<Value> {
+/// The names of procedures with how they are drawn, to press.
+pub(crate) fn chips(styles: &[Style]) -> Vec<Value> {
     let shown = |style: &Style| {
         let mut svg = String::new();
         Element::new("svg")
@@ -183,7 +197,7 @@ fn procedures(view: &View<'_>) -> Vec<Value> {
             .write(&mut svg);
         context! { name => style.name.as_str(), swatch => Value::from_safe_string(svg) }
     };
-    view.styles.iter().map(shown).collect()
+    styles.iter().map(shown).collect()
 }
 
 /// Levels from the loosest, as the slider runs.
@@ -221,7 +235,7 @@ fn benchmarks(view: &View<'_>, chosen: usize) -> Vec<Value> {
         .collect()
 }
 
-fn shown_figure(figure: &Figure) -> Value {
+pub(crate) fn shown_figure(figure: &Figure) -> Value {
     let panels: Vec<Value> = figure
         .panels
         .iter()
@@ -245,7 +259,7 @@ fn shown_figure(figure: &Figure) -> Value {
     }
 }
 
-fn shown_table(table: &Table) -> Value {
+pub(crate) fn shown_table(table: &Table) -> Value {
     context! {
         title => table.title.as_str(),
         notes => table.notes.clone(),
@@ -325,8 +339,7 @@ fn splits(provenance: &Provenance) -> String {
     }
 }
 
-fn provenance(view: &View<'_>) -> Value {
-    let p = &view.results.provenance;
+pub(crate) fn provenance(p: &Provenance, benchmarks: &[BenchmarkSummary]) -> Value {
     let facts = [
         ("Software", format!("conformax {}", p.version)),
         ("Arithmetic", format!("version {}", p.arithmetic_version)),
@@ -336,9 +349,9 @@ fn provenance(view: &View<'_>) -> Value {
         ("Machine", format!("{}, {} threads", p.machine, p.threads)),
         ("Duration", format!("{:.1} s", p.duration_seconds)),
     ];
-    let benchmarks: Vec<Value> = view
-        .benchmarks()
-        .map(|(_, summary)| {
+    let benchmarks: Vec<Value> = benchmarks
+        .iter()
+        .map(|summary| {
             context! {
                 title => summary.title.as_str(),
                 rows => number::count(summary.rows),

@@ -81,6 +81,8 @@ pub enum Stage {
     Judged(String),
     /// Sizes were measured for every γ of the sweeps.
     Swept,
+    /// Everything was judged on one split, by its number.
+    Split(u64),
 }
 
 /// A score of all rows' true labels, with the thresholds it takes.

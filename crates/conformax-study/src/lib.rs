@@ -17,7 +17,7 @@
 mod benchmark;
 mod claims;
 mod compare;
-
+mod conditional;
 mod error;
 mod evaluation;
 pub mod paper;
@@ -33,7 +33,7 @@ mod study;
 
 pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
 pub use compare::{Comparison, ComparisonRow, compare, comparison_study};
-
+pub use conditional::{ClassCoverage, ConditionalRecord, ConditionalResults, ShiftRecord, conditional_csv};
 pub use error::{Error, Place, Result};
 pub use procedure::{Procedure, ProcedureScore};
 pub use progress::{Progress, Stage};
@@ -44,4 +44,4 @@ pub use results::{
 pub use results_csv::{csv_of, results_csv};
 pub use run::RunOptions;
 pub use spread::{CLEAR, Chance, FEWEST_SPLITS};
-pub use study::{BenchmarkEntry, PAPER, Study};
+pub use study::{BenchmarkEntry, CONDITIONAL, Kind, PAPER, Study};

@@ -35,6 +35,15 @@ impl Study {
     /// every row checked.
     pub fn run(&self, options: &RunOptions, progress: &dyn Progress) -> Result<Results> {
         let started = Instant::now();
+        let (benchmarks, absent) = self.load(options)?;
+        let mut results = self.run_on(&benchmarks, progress)?;
+        results.absent = absent;
+        results.provenance.duration_seconds = started.elapsed().as_secs_f64();
+        Ok(results)
+    }
+
+    /// Reads the benchmarks that are here, and says what is not.
+    pub(crate) fn load(&self, options: &RunOptions) -> Result<(Vec<Benchmark>, Vec<AbsentBenchmark>)> {
         let mut absent = Vec::new();
         let mut benchmarks = Vec::new();
         for entry in &self.benchmarks {
@@ -47,10 +56,7 @@ impl Study {
                 }),
             }
         }
-        let mut results = self.run_on(&benchmarks, progress)?;
-        results.absent = absent;
-        results.provenance.duration_seconds = started.elapsed().as_secs_f64();
-        Ok(results)
+        Ok((benchmarks, absent))
     }
 
     /// Runs the study on benchmarks that are in memory, in place of those it names.
@@ -95,7 +101,7 @@ impl Study {
         Ok((results, influences))
     }
 
-    fn provenance(&self, took: Duration) -> Provenance {
+    pub(crate) fn provenance(&self, took: Duration) -> Provenance {
         Provenance {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             arithmetic_version: conformax::ARITHMETIC_VERSION,
@@ -191,7 +197,7 @@ impl Study {
         findings
     }
 
-    fn summary(&self, benchmark: &Benchmark, splits: &[Split]) -> BenchmarkSummary {
+    pub(crate) fn summary(&self, benchmark: &Benchmark, splits: &[Split]) -> BenchmarkSummary {
         let splits = splits.iter().take(self.splits).enumerate();
         BenchmarkSummary {
             name: benchmark.name.clone(),

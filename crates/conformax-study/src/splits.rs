@@ -52,7 +52,12 @@ impl Split {
         self.parts[row] == Part::Tuning
     }
 
-    /// Rows that calibrate what the tuning rows chose.
+    /// The rows for calibration that do not tune.
+    pub(crate) fn calibrating(&self) -> Vec<u32> {
+        self.calibration.iter().copied().filter(|row| !self.tunes(*row as usize)).collect()
+    }
+
+    /// How many they are.
     pub(crate) fn n_calibrating(&self) -> usize {
         self.calibration.len() - self.tuning.len()
     }

@@ -22,11 +22,27 @@ const TUNING: f64 = 0.4;
 /// The paper's protocol, the default study.
 pub const PAPER: &str = include_str!("../studies/paper.toml");
 
+/// Coverage by class and under label shift, the other study that is built in.
+pub const CONDITIONAL: &str = include_str!("../studies/conditional.toml");
+
+/// What a study asks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// How procedures compare: [`Study::run`].
+    #[default]
+    Procedures,
+    /// What coverage for every class costs, and what keeps it under label shift: [`Study::run_conditional`].
+    Conditional,
+}
+
 /// Which procedures run on which benchmarks, at which levels and over which splits.
 #[derive(Clone, Debug)]
 pub struct Study {
     /// Its name.
     pub name: String,
+    /// What it asks.
+    pub kind: Kind,
     /// Split `i` uses seed + i; randomised scores use the seed itself.
     pub seed: u64,
     /// Random splits behind each record.
@@ -67,6 +83,7 @@ pub struct BenchmarkEntry {
 #[serde(deny_unknown_fields)]
 struct Written {
     name: Option<String>,
+    kind: Option<Spanned<Kind>>,
     #[serde(default)]
     seed: u64,
     splits: Option<Spanned<usize>>,
@@ -112,6 +129,19 @@ struct Grid {
     k_reg: Option<Vec<u32>>,
 }
 
+impl Written {
+    /// A key that says something about procedures or how they are judged.
+    fn only_for_procedures(&self) -> Option<&'static str> {
+        let keys = [
+            ("procedures", self.procedures.is_some()),
+            ("sweep", !self.sweep.is_empty()),
+            ("strata", self.strata.is_some()),
+            ("claim_splits", self.claim_splits.is_some()),
+        ];
+        keys.into_iter().find(|(_, is_there)| *is_there).map(|(key, _)| key)
+    }
+}
+
 impl Study {
     /// The paper's study on the four benchmarks that ship.
     ///
@@ -121,6 +151,12 @@ impl Study {
     /// ```
     pub fn paper() -> Self {
         Self::parse(PAPER, "studies/paper.toml", Path::new(".")).expect("the built-in study is sound")
+    }
+
+    /// The conditional study on the four benchmarks that ship.
+    pub fn conditional() -> Self {
+        Self::parse(CONDITIONAL, "studies/conditional.toml", Path::new("."))
+            .expect("the built-in study is sound")
     }
 
     /// The same with another seed, which randomised scores share.
@@ -178,6 +214,13 @@ impl Reader<'_> {
     }
 
     fn study(&self, written: Written, name: String) -> Result<Study> {
+        let kind = written.kind.as_ref().map_or(Kind::default(), |kind| *kind.get_ref());
+        if let (Kind::Conditional, Some(key)) = (kind, written.only_for_procedures()) {
+            let at = written.kind.as_ref().expect("the kind was written, or it would be the default");
+            return Err(
+                self.fault(at, format!("a conditional study has its own procedures: leave out {key}"))
+            );
+        }
         let splits = written.splits.as_ref().map_or(Ok(SPLITS), |splits| self.positive(splits, "splits"))?;
         let claim_splits = written.claim_splits.as_ref().map_or(0, |splits| *splits.get_ref());
         if let Some(claims) = written.claim_splits.as_ref().filter(|_| (1..splits).contains(&claim_splits)) {
@@ -192,6 +235,7 @@ impl Reader<'_> {
             None => Strata::default(),
         };
         Ok(Study {
+            kind,
             seed: written.seed,
             splits,
             claim_splits,
@@ -199,6 +243,7 @@ impl Reader<'_> {
             tuning: self.share(written.tuning.as_ref(), "tuning")?.unwrap_or(TUNING),
             levels: match &written.levels {
                 Some(levels) => self.levels(levels)?,
+                None if kind == Kind::Conditional => Study::conditional().levels,
                 None => Study::paper().levels,
             },
             strata,

@@ -13,6 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ._schemes import group_text
+
 
 class RowError(ValueError):
     """A row that cannot be read: `row` is its place, counted from the first row of the first batch."""
@@ -114,3 +116,35 @@ def lists(offsets: np.ndarray, indices: np.ndarray, names: Any = None) -> Any:
 
 def _first(mask: Any) -> int:
     return int(np.flatnonzero(mask.to_numpy(zero_copy_only=False))[0])
+
+
+def groups(column: Any, known: dict[str, int], *, first_row: int = 0) -> np.ndarray:
+    """The numbers of the groups of rows, which are known by their texts.
+
+    >>> groups(pa.array(["north", "south", "north"]), {"north": 0, "south": 1}).tolist()
+    [0, 1, 0]
+    """
+    numbers = np.empty(len(column), dtype=np.uint32)
+    # Few groups and many rows: each value is looked up once.
+    encoded = column.dictionary_encode()
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    if encoded.null_count:
+        row = first_row + _first(column.is_null())
+        raise RowError(f"row {row} has no group: leave it out, or name its group", row)
+    places = []
+    for place, value in enumerate(encoded.dictionary.to_pylist()):
+        number = known.get(group_text(value))
+        if number is None:
+            row = first_row + int(np.flatnonzero(encoded.indices.to_numpy() == place)[0])
+            raise RowError(f"the group of row {row} is {value!r}, which is none of those that calibrated", row)
+        places.append(number)
+    numbers[:] = np.asarray(places, dtype=np.uint32)[encoded.indices.to_numpy()] if places else []
+    return numbers
+
+
+def weights(column: Any, *, first_row: int = 0) -> np.ndarray:
+    """The weights of rows."""
+    if column.null_count:
+        row = first_row + _first(column.is_null())
+        raise RowError(f"row {row} has no weight", row)
+    return np.ascontiguousarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -411,6 +411,12 @@ class SplitConformalClassifier:
         return self._per_level(self._thresholds)
 
     @property
+    def groups_(self) -> list[str] | None:
+        """Names of the classes, clusters or groups that `threshold_` has a number for; None where it is one number."""
+        self._check_calibrated()
+        return self._calibration.threshold_names or None
+
+    @property
     def promise_(self) -> str:
         """What is promised, in a sentence."""
         self._check_calibrated()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,6 +20,7 @@ def plan(
     n: int | Iterable[int] | None = None,
     precision: float | Iterable[float] | None = None,
     probability: float = 0.95,
+    groups: Iterable[Any] | None = None,
 ) -> dict[str, Any]:
     """How far coverage can stray with `n` calibration rows, and how many rows a `precision` takes.
 
@@ -27,21 +29,26 @@ def plan(
     full, `outlooks` with rank, mean, standard deviation, the central interval that holds coverage with `probability`
     and the chance of less than `1 − alpha`, and `needs`, the rows with which coverage is that near to `1 − alpha`.
 
+    With `groups`, the group (or label) of each row that is to calibrate, `groups` says the same of each, fewest rows
+    first: what its rows give, where each is to have a threshold of its own.
+
     >>> import conformax
     >>> plan = conformax.plan(0.1, n=1000, precision=0.02)
     >>> plan["rows_needed"], plan["needs"]
     (9, [{'precision': 0.02, 'n': 854}])
     >>> "{:.3f} to {:.3f}".format(*plan["outlooks"][0]["coverage_interval"])
     '0.881 to 0.918'
+    >>> [(each["group"], each["n"], each["rank"]) for each in conformax.plan(0.2, groups=["a"] * 9 + ["b"] * 3)["groups"]]
+    [('b', 3, None), ('a', 9, 8)]
     """
     wanted, several = levels(alpha, confidence_level)
     if several:
         raise ValueError("a plan is for one level, got a list")
     [level] = wanted
-    unasked = n is None and precision is None
+    unasked = n is None and precision is None and groups is None
     rows = _USUAL_ROWS if unasked else _each(n)
     precisions = [p for p in _USUAL_PRECISIONS if p < float(level)] if unasked else _each(precision)
-    return {
+    found = {
         "alpha": float(level),
         "probability": probability,
         "rows_needed": _conformax.rows_needed(level),
@@ -50,6 +57,16 @@ def plan(
             {"precision": near, "n": _conformax.rows_for_precision(level, near, probability)} for near in precisions
         ],
     }
+    if groups is not None:
+        found["groups"] = _groups(groups, level, probability)
+    return found
+
+
+def _groups(groups: Iterable[Any], level: str, probability: float) -> list[dict[str, Any]]:
+    rows = groups.tolist() if hasattr(groups, "tolist") else list(groups)
+    counts = sorted(Counter(rows).items(), key=lambda counted: (counted[1], str(counted[0])))
+    needed = _conformax.rows_needed(level)
+    return [{"group": group, "rows_needed": needed, **_outlook(n, level, probability)} for group, n in counts]
 
 
 def _outlook(n: int, level: str, probability: float) -> dict[str, Any]:

@@ -104,16 +104,8 @@ def calibrate(
         )
     group_names, numbers = learned(groups, rows.shape[0])
     weights = as_weights(weights, rows.shape[0])
-    options: dict[str, Any] = {"by": kind, "groups": len(group_names)}
+    options = options_of(scheme, kind, names, n_classes, groups=len(group_names))
     keep, choosing = None, None
-    if kind == "label_weight":
-        options["label_weights"] = per_class(scheme.label_weights, "label_weights", names, n_classes).tolist()
-    elif kind == "severity":
-        options["severity"] = per_class(scheme.severity, "severity", names, n_classes).tolist()
-    elif kind == "cost":
-        options["cost"] = _matrix(scheme.cost, names, n_classes).tolist()
-    elif kind == "cluster" and scheme.by is not None:
-        options["clusters"] = clusters_of(scheme.by, names, n_classes)
     if kind == "cluster" and scheme.by is None:
         strictest = min(alphas, key=float)
         counts = np.bincount(labels, minlength=n_classes).tolist()
@@ -161,6 +153,22 @@ def calibrate(
     )
 
 
+def options_of(
+    scheme: Scheme, kind: str, names: np.ndarray | None, n_classes: int, *, groups: int = 0
+) -> dict[str, Any]:
+    """What the core is told of a scheme, as far as it needs nothing of the rows but how many groups they are of."""
+    options: dict[str, Any] = {"by": kind, "groups": groups}
+    if kind == "label_weight":
+        options["label_weights"] = per_class(scheme.label_weights, "label_weights", names, n_classes).tolist()
+    elif kind == "severity":
+        options["severity"] = per_class(scheme.severity, "severity", names, n_classes).tolist()
+    elif kind == "cost":
+        options["cost"] = _matrix(scheme.cost, names, n_classes).tolist()
+    elif kind == "cluster" and scheme.by is not None:
+        options["clusters"] = clusters_of(scheme.by, names, n_classes)
+    return options
+
+
 def learned(groups: Any, n: int) -> tuple[list[str], np.ndarray | None]:
     """The names of groups, in order, and the number of each row's."""
     if groups is None:
@@ -184,10 +192,11 @@ def group_texts(groups: Any, n: int) -> list[str]:
     values = np.asarray(groups)
     if values.shape != (n,):
         raise ValueError(f"there are {n} rows of logits but groups of shape {values.shape}")
-    return [_text(value) for value in values.tolist()]
+    return [group_text(value) for value in values.tolist()]
 
 
-def _text(value: Any) -> str:
+def group_text(value: Any) -> str:
+    """What a group is known by."""
     if value is None or value != value or value == "":
         raise ValueError("a row has no group: leave it out, or name its group")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

@@ -76,13 +76,74 @@ def test_models_have_the_bytes_of_one_machine(data, rows, partitions):
 
 
 def test_thresholds_by_class(data, rows):
-    for given in ({"by": "class"}, {"pac": 0.05}):
+    clusters = [place % 3 for place in range(10)]
+    weights = [1 + place / 10 for place in range(10)]
+    for given in ({"by": "class"}, {"pac": 0.05}, {"by": clusters}, {"label_weights": weights}, {"severity": weights}):
         wanted = SplitConformalClassifier(alpha=0.1, **given).calibrate(*rows)
         assert file_of(cs.calibrate(data, logits="logits", label="label", alpha=0.1, **given)) == file_of(wanted)
     with pytest.raises(ValueError, match="not there for them"):
-        cs.calibrate(data, logits="logits", label="label", by="group")
+        cs.calibrate(data, logits="logits", label="label", clusters=2)
     with pytest.raises(ValueError, match="thresholds_only finds one threshold"):
         cs.calibrate(data, logits="logits", label="label", by="class", thresholds_only=True)
+
+
+@pytest.fixture(scope="module")
+def regions(data):
+    """The rows with a region that says nothing, and a weight that grows."""
+    region = F.element_at(F.array(F.lit("north"), F.lit("south"), F.lit("west")), (F.col("id") % 3 + 1).cast("int"))
+    return data.withColumn("region", region).withColumn("weight", 0.5 + (F.col("id") % 7) / 4)
+
+
+@pytest.mark.parametrize("partitions", ["five", "mostly empty"])
+def test_thresholds_by_group(regions, rows, partitions):
+    logits, labels = rows
+    region = pd.Series(np.array(["north", "south", "west"])[np.arange(len(labels)) % 3], name="region")
+    wanted = SplitConformalClassifier(alpha=0.1, by="group").calibrate(logits, labels, groups=region)
+    df = PARTITIONS[partitions](regions)
+    found = cs.calibrate(df, logits="logits", label="label", alpha=0.1, by="region")
+    assert file_of(found) == file_of(wanted)
+    sets = wanted.predict_set(logits, groups=region)
+    predicted = cs.predict(found, df, logits="logits", keep=["id"]).toPandas().sort_values("id")
+    assert [list(labels) for labels in predicted["labels"]] == [list(each) for each in sets]
+    renamed = df.withColumnRenamed("region", "where")
+    again = cs.predict(found, renamed, logits="logits", keep=["id"], groups="where").toPandas().sort_values("id")
+    assert again["labels"].tolist() == predicted["labels"].tolist()
+    evaluated = cs.evaluate(found, df, logits="logits", label="label", allow_seen=True)
+    assert evaluated == wanted.evaluate(logits, labels, groups=region, allow_seen=True)
+
+
+def test_thresholds_by_weight(regions, rows):
+    logits, labels = rows
+    weights = pd.Series(0.5 + (np.arange(len(labels)) % 7) / 4, name="weight")
+    wanted = SplitConformalClassifier(alpha=0.1).calibrate(logits, labels, weights=weights)
+    df = PARTITIONS["five"](regions)
+    found = cs.calibrate(df, logits="logits", label="label", alpha=0.1, weights="weight")
+    assert file_of(found) == file_of(wanted)
+    sets = wanted.predict_set(logits, weights=weights)
+    predicted = cs.predict(found, df, logits="logits", keep=["id"]).toPandas().sort_values("id")
+    assert [list(labels) for labels in predicted["labels"]] == [list(each) for each in sets]
+    evaluated = cs.evaluate(found, df, logits="logits", label="label", allow_seen=True)
+    assert evaluated == wanted.evaluate(logits, labels, weights=weights, allow_seen=True)
+
+
+def test_groups_and_weights_that_are_wrong(regions, model):
+    df = regions.limit(300)
+    none = F.when(F.col("id") != 17, F.col("region"))
+    with pytest.raises(cs.BadRowError, match="id = 17: row .* has no group"):
+        cs.calibrate(df.withColumn("region", none), logits="logits", label="label", by="region", key="id")
+    negative = F.when(F.col("id") == 17, -1.0).otherwise(1.0)
+    with pytest.raises(cs.BadRowError, match="id = 17.*weight"):
+        cs.calibrate(df.withColumn("weight", negative), logits="logits", label="label", weights="weight", key="id")
+    with pytest.raises(TypeError, match="weights must be numbers, and 'region' is string"):
+        cs.calibrate(df, logits="logits", label="label", weights="region")
+    with pytest.raises(ValueError, match="there is no column 'nowhere'"):
+        cs.calibrate(df, logits="logits", label="label", by="nowhere")
+    with pytest.raises(ValueError, match="do not go by groups"):
+        cs.predict(model, df, logits="logits", groups="region")
+    by_region = cs.calibrate(df, logits="logits", label="label", by="region")
+    other = df.withColumn("region", F.when(F.col("id") == 23, "east").otherwise(F.col("region")))
+    with pytest.raises(Exception, match="id = 23: the group of row .* is 'east'"):
+        cs.predict(by_region, other, logits="logits", keep=["id"], key="id").collect()
 
 
 @pytest.mark.parametrize("score", ["raps", "inv_prob", "sparsemax"])
@@ -106,7 +167,8 @@ def test_pieces_of_a_large_partition_do_not_show(data, rows, monkeypatch):
 
 
 def _calibrator(classes):
-    return _executor.calibrator({"score": "entmax"}, "allowed", "all", classes)
+    scheme = SplitConformalClassifier()._scheme()
+    return _executor.Calibration({"score": "entmax"}, "allowed", scheme, "all", None)(classes)
 
 
 @pytest.mark.parametrize("partitions", ["five", "mostly empty"])

@@ -17,3 +17,38 @@ fn refuses_what_makes_no_sense() {
         assert!(message.starts_with("error:"), "{words}: {message}");
     }
 }
+
+#[test]
+fn counts_the_rows_of_each_group() {
+    let folder = Folder::empty();
+    folder.write("cal.csv", table_of(&[("cat", "north", 30), ("dog", "north", 8), ("owl", "south", 12)]));
+    insta::assert_snapshot!(folder.run("plan cal.csv --drop region --by class").seen());
+    let json = folder.run("plan cal.csv --by region --alpha 0.1 --json").json();
+    let counts: Vec<(&str, u64)> = json["groups"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|group| (group["group"].as_str().unwrap(), group["n"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(counts, [("south", 12), ("north", 38)]);
+    folder.write("clusters.json", r#"{"cat": "pets", "dog": "pets", "owl": "birds"}"#);
+    let json = folder.run("plan cal.csv --drop region --by clusters.json --json").json();
+    assert_eq!(json["groups"][1]["n"], 38);
+    assert_eq!(json["groups"][1]["group"], "pets");
+}
+
+/// So many rows of each label and region.
+fn table_of(rows: &[(&str, &str, usize)]) -> String {
+    let mut text = "cat,dog,owl,label,region\n".to_owned();
+    for (label, region, n) in rows {
+        (0..*n).for_each(|row| text.push_str(&format!("{row}.5,1,2,{label},{region}\n")));
+    }
+    text
+}
+
+#[test]
+fn data_and_what_it_is_counted_by_come_together() {
+    let folder = Folder::empty();
+    assert!(folder.run("plan cal.npz").error().contains("--by"));
+    assert!(folder.run("plan --by class").error().contains("DATA"));
+}

@@ -39,6 +39,8 @@ def calibrate(
     label: str,
     classes: Sequence[Any] | None = None,
     key: Any = (),
+    by: Any = None,
+    weights: str | None = None,
     thresholds_only: bool = False,
     **parameters: Any,
 ) -> SplitConformalClassifier:
@@ -57,27 +59,44 @@ def calibrate(
         Names of the classes in the order of the logits.
     key : str or list of str
         Columns by which a row that cannot be read is named.
+    by : str, list or dict, optional
+        A threshold for each: `"class"`, the name of a column of groups, or the cluster of each class.
+    weights : str, optional
+        The column of weights: how much likelier each row is among those to come.
     thresholds_only : bool, default False
         Find the thresholds without keeping the scores, as a rule in two passes over the rows: executors and driver take
         a few megabytes whatever the number of rows, where otherwise the driver takes eight bytes a row. The model then
         knows its own levels alone and no p-values.
     **parameters
-        Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `by="class"`, `pac` and so on. Groups,
-        clusters, weights, losses and priors are not there for data frames.
+        Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `label_weights`, `severity`, `cost`,
+        `pac` and so on. Clusters and ranks that are to be found, and priors, are not there for data frames.
     """
-    cp, levels = _classifier(parameters)
-    rule = parameters_of(cp._rule())
-    rows = Rows.of(df, logits, label, classes=classes, key=key)
+    column = by if isinstance(by, str) and by != "class" else None
+    cp, levels = _classifier({**parameters, "by": "group" if column is not None else by})
+    scheme, rule = cp._scheme(), parameters_of(cp._rule())
+    kind = scheme.kind(weights)
+    rows = Rows.of(df, logits, label, classes=classes, key=key, groups=column, weights=weights)
     work = partial(rows.work, n_threads=cp.n_threads)
-    if thresholds_only and not cp._scheme().is_plain:
-        raise ValueError("thresholds_only finds one threshold for all rows, averaged over calibrations: leave out by and pac")
+    if thresholds_only and not (scheme.is_plain and weights is None):
+        raise ValueError(
+            "thresholds_only finds one threshold for all rows, averaged over calibrations: leave out by, weights and pac"
+        )
     if not thresholds_only:
-        by = cp._scheme().kind(None)
-        found = growing(rows, work(partial(_executor.calibrator, rule, cp.masked, by)), bytes_per_row=8)
+        groups = [] if column is None else rows.group_names()
+        named = None if rows.names is None else rows.names.tolist()
+        make = _executor.Calibration(rule, cp.masked, scheme, kind, named, len(groups))
+        found = growing(rows, work(make, groups=groups), bytes_per_row=8 if kind in ("all", "class", "group") else 16)
         calibrator = _conformax.Calibrator.from_bytes(found.to_bytes())
         names = rows.names_of(found.classes)
-        delta = None if cp.pac is None else level_of(cp.pac)
-        return cp._calibrated(calibrator.finish(levels, names=_texts(names), delta=delta), names, rows.columns)
+        calibration = calibrator.finish(
+            levels,
+            names=_texts(names),
+            delta=None if cp.pac is None else level_of(cp.pac),
+            column=column or weights,
+            groups=groups,
+            estimated=bool(getattr(scheme.label_weights, "estimated", False)),
+        )
+        return cp._calibrated(calibration, names, rows.columns)
     found = constant(rows, work(partial(_executor.search, rule, levels, cp.masked)))
     while (following := found.partial.next_pass()) is not None:
         found = constant(rows, work(partial(_executor.given, following.to_bytes())))
@@ -121,8 +140,8 @@ def tune(
             f"{scored.partial.n} rows tuned in one pass and {sized.partial.n} in the next: "
             "`tuning` must depend on the row alone"
         )
-    rule = parameters_of(sized.partial.chosen())
-    found = growing(calibrating, work(partial(_executor.calibrator, rule, cp.masked, "all")), bytes_per_row=8)
+    make = _executor.Calibration(parameters_of(sized.partial.chosen()), cp.masked, cp._scheme(), "all", None)
+    found = growing(calibrating, work(make), bytes_per_row=8)
     names = rows.names_of(found.classes)
     calibration = sized.partial.tuned(found.partial, level, names=_texts(names))
     return cp._calibrated(calibration, names, rows.columns)
@@ -136,15 +155,19 @@ def predict(
     keep: Sequence[str] | None = None,
     alpha: Any = None,
     probabilities: bool = False,
+    groups: str | None = None,
+    weights: str | None = None,
     key: Any = (),
 ) -> Any:
     """A data frame with the set of every row: `labels` best first (names, where the classes have names), and `size`.
 
     `keep` are columns of `df` that come along, all but the logits if None. With several levels there is a record for
-    each row and level, and a column `alpha`. With `probabilities` there is that column too, one for each label. Nothing
+    each row and level, and a column `alpha`. With `probabilities` there is that column too, one for each label. Where
+    thresholds go by groups or weights, they are in the column that the model names, or in `groups` or `weights`. Nothing
     is computed before the result is used.
     """
-    rows = Rows.of(df, logits, None, key=key, model=model)
+    groups, weights = _beside(model, groups, weights)
+    rows = Rows.of(df, logits, None, key=key, groups=groups, weights=weights, model=model)
     kept = kept_columns(df, logits, keep)
     wanted, several = model._levels(alpha)
     for level in wanted:
@@ -171,23 +194,43 @@ def evaluate(
     alpha: Any = None,
     strata: Any = None,
     allow_seen: bool = False,
+    groups: str | None = None,
+    weights: str | None = None,
     key: Any = (),
 ) -> Any:
     """What `model.evaluate` says of the same rows; a list of `Evaluation` where there is a list of levels."""
-    rows = Rows.of(df, logits, label, key=key, model=model)
+    groups, weights = _beside(model, groups, weights)
+    rows = Rows.of(df, logits, label, key=key, groups=groups, weights=weights, model=model)
     wanted, several = model._levels(alpha)
     for level in wanted:
         model._warn_if_few(level)
-    apart = "class" if model._calibration.by == "class" else None
-    evaluator = _conformax.Evaluator(model._calibration, wanted, masked=model.masked, empty=model.empty, by=apart)
+    apart = model._calibration.by if model._calibration.by in ("class", "cluster", "group") else None
+    known = model._calibration.group_names
+    evaluator = _conformax.Evaluator(
+        model._calibration, wanted, masked=model.masked, empty=model.empty, by=apart, groups=known
+    )
     make = partial(_executor.given, evaluator.to_bytes())
-    evaluator.merge_bytes(constant(rows, rows.work(make, n_threads=model.n_threads)).to_bytes())
+    work = rows.work(make, n_threads=model.n_threads, groups=known)
+    evaluator.merge_bytes(constant(rows, work).to_bytes())
     metrics, (n, seen, first, same_data) = evaluator.finish(None if strata is None else list(strata))
     # Rows have no numbers here, so that the first cannot be told.
     if not _judge_seen(n, seen, first, same_data, allow_seen, first_is=""):
         metrics = [{**of_level, "coverage_interval": None, "verdict": None} for of_level in metrics]
     found = [Evaluation(**of_level) for of_level in metrics]
     return found if several else found[0]
+
+
+def _beside(
+    model: SplitConformalClassifier, groups: str | None, weights: str | None
+) -> tuple[str | None, str | None]:
+    """The columns of groups and weights, where thresholds go by them: as given, or as the model names them."""
+    by, own = model._calibration.by, model._calibration.column
+    for wanted, name, given in (("group", "groups", groups), ("row_weight", "weights", weights)):
+        if by != wanted and given is not None:
+            raise ValueError(f"thresholds do not go by {name}: leave out {name}")
+        if by == wanted and given is None and own is None:
+            raise ValueError(f"thresholds go by {name}: give the column as {name}")
+    return (groups or own if by == "group" else None), (weights or own if by == "row_weight" else None)
 
 
 def _classifier(parameters: dict[str, Any]) -> tuple[SplitConformalClassifier, list[str]]:
@@ -198,11 +241,10 @@ def _classifier(parameters: dict[str, Any]) -> tuple[SplitConformalClassifier, l
         _conformax.rows_needed(level)
     _conformax.Calibrator(cp._rule(), 2, masked=cp.masked)
     scheme = cp._scheme()
-    there = scheme.kind(None) in ("all", "class") and scheme.prior is None and not scheme.truncate_ranks
-    if not there or cp.input != "logits":
+    if scheme.clusters is not None or scheme.prior is not None or scheme.truncate_ranks or cp.input != "logits":
         raise ValueError(
-            "data frames are calibrated on logits, with one threshold or one per class: groups, clusters, weights, losses "
-            "and priors are not there for them"
+            "data frames are calibrated on logits as they are: clusters and ranks that are to be found, priors and "
+            "probabilities are not there for them"
         )
     return cp, levels
 

@@ -21,12 +21,13 @@ from pyspark.sql.types import (
 
 from .._classifier import SplitConformalClassifier, _class_names
 from .._inputs import Logits, in_order
+from .._schemes import group_text
 from . import _executor
 
 
 @dataclass(frozen=True)
 class Rows:
-    """A data frame of which the executors see three things: `logits`, `label`, and `key` for messages."""
+    """A data frame of which the executors see `logits`, `label`, `group`, `weight`, and `key` for messages."""
 
     df: Any
     logits: Any
@@ -37,6 +38,9 @@ class Rows:
     #: Names of the classes, and their number where it is known.
     names: np.ndarray | None
     classes: int | None
+    #: The columns of groups and of weights, where thresholds go by one of them.
+    groups: str | None = None
+    weights: str | None = None
     #: The rows that count, or None for all.
     only: Any = None
 
@@ -49,8 +53,15 @@ class Rows:
         *,
         classes: Sequence[Any] | None = None,
         key: Any = (),
+        groups: str | None = None,
+        weights: str | None = None,
         model: SplitConformalClassifier | None = None,
     ) -> Rows:
+        if groups is not None:
+            _field(df, groups)
+        if weights is not None and not _is_number(_field(df, weights)):
+            kind = df.schema[weights].dataType.simpleString()
+            raise TypeError(f"weights must be numbers, and {weights!r} is {kind}")
         keys = [key] if isinstance(key, str) else list(key)
         for name in keys:
             _field(df, name)
@@ -70,25 +81,41 @@ class Rows:
             order = range(len(columns)) if model is None else _order(columns, model)
             numbers = _array_of(df, [columns[place] for place in order])
         labels = None if label is None else _labels(df, label, names)
-        return cls(df, numbers, labels, keys, columns, names, number)
+        return cls(df, numbers, labels, keys, columns, names, number, groups, weights)
 
     def selected(self) -> Any:
         """What goes to the executors."""
         df = self.df if self.only is None else self.df.filter(self.only)
-        return df.select(self.logits.alias("logits"), self.label.alias("label"), *self._key())
+        return df.select(self.logits.alias("logits"), self.label.alias("label"), *self._beside())
 
     def with_columns(self, kept: list[str]) -> Any:
         """The same with columns that come back as they are, and without labels."""
         columns = [F.col(_quoted(name)).alias(f"kept_{place}") for place, name in enumerate(kept)]
-        return self.df.select(self.logits.alias("logits"), *columns, *self._key())
+        return self.df.select(self.logits.alias("logits"), *columns, *self._beside())
 
-    def _key(self) -> list[Any]:
-        return [F.struct(*(F.col(_quoted(name)) for name in self.key)).alias("key")] if self.key else []
+    def group_names(self) -> list[str]:
+        """The texts of all groups, in order: one job, before any other."""
+        found = self.df.select(F.col(_quoted(self.groups)).alias("group")).distinct().collect()
+        # A row without a group is told by its key, where it is met.
+        return sorted({group_text(row["group"]) for row in found if row["group"] is not None})
 
-    def work(self, make: Any, *, n_threads: int | None) -> _executor.Accumulation:
+    def _beside(self) -> list[Any]:
+        """What comes with the logits of a row."""
+        columns = []
+        if self.groups is not None:
+            columns.append(F.col(_quoted(self.groups)).alias("group"))
+        if self.weights is not None:
+            columns.append(F.col(_quoted(self.weights)).cast(DoubleType()).alias("weight"))
+        if self.key:
+            columns.append(F.struct(*(F.col(_quoted(name)) for name in self.key)).alias("key"))
+        return columns
+
+    def work(
+        self, make: Any, *, n_threads: int | None, groups: Sequence[str] = ()
+    ) -> _executor.Accumulation:
         """What an executor does with these rows and the accumulator that `make` makes."""
         names = None if self.names is None else self.names.tolist()
-        return _executor.Accumulation(make, self.classes, names, tuple(self.key), n_threads or 1)
+        return _executor.Accumulation(make, self.classes, names, tuple(self.key), n_threads or 1, list(groups))
 
     def names_of(self, classes: int) -> np.ndarray | None:
         """Names of the classes, which must be as many as were found."""

@@ -6,13 +6,13 @@ Everything here is pickled by its name and its few fields, so executors need the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from .. import _arrow, _conformax
+from .. import _arrow, _conformax, _schemes
 from .._classifier import SplitConformalClassifier
 from .._inputs import Logits
 from .._tuning import grid_over
@@ -29,10 +29,23 @@ class BadRowError(ValueError):
     """A row of a data frame that cannot be read; the message names its partition and its key columns."""
 
 
-def calibrator(rule: dict[str, Any], masked: str, by: str, classes: int) -> _conformax.Partial:
-    """Of scores."""
-    empty = _conformax.Calibrator(_score(rule), classes, masked=masked, rule=_conformax.Rule(by))
-    return _conformax.Partial.from_bytes(empty.to_bytes())
+@dataclass(frozen=True)
+class Calibration:
+    """Makes a calibrator: a score, and what thresholds go by."""
+
+    rule: dict[str, Any]
+    masked: str
+    scheme: _schemes.Scheme
+    kind: str
+    names: list[Any] | None
+    groups: int = 0
+
+    def __call__(self, classes: int) -> _conformax.Partial:
+        names = None if self.names is None else np.asarray(self.names)
+        options = _schemes.options_of(self.scheme, self.kind, names, classes, groups=self.groups)
+        rule = _conformax.Rule(**options)
+        empty = _conformax.Calibrator(_score(self.rule), classes, masked=self.masked, rule=rule)
+        return _conformax.Partial.from_bytes(empty.to_bytes())
 
 
 def search(rule: dict[str, Any], alphas: list[str], masked: str, classes: int) -> _conformax.Partial:
@@ -64,6 +77,8 @@ class Accumulation:
     names: list[Any] | None
     key: tuple[str, ...]
     n_threads: int
+    #: Names of the groups in order, where rows have some.
+    groups: list[str] = field(default_factory=list)
     bytes_per_row: int = 0
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -77,7 +92,8 @@ class Accumulation:
                 classes = logits.shape[1]
                 labels = _arrow.labels(batch.column("label"), classes, self.names, first_row=rows)
                 held = held or self.make(classes)
-                held.extend(logits, labels, n_threads=self.n_threads, first_row=rows)
+                beside = _beside(batch, self.groups, rows)
+                held.extend(logits, labels, **beside, n_threads=self.n_threads, first_row=rows)
             rows += batch.num_rows
             if held.n * self.bytes_per_row >= PIECE:
                 yield _record(classes, partition, held)
@@ -102,9 +118,17 @@ class Prediction:
         for batch in batches:
             with _Naming(partition, batch, rows, self.key):
                 logits = _arrow.matrix(batch.column("logits"), self.model.n_classes_, first_row=rows)
-                by_level = self.model.predict_set(_at(logits, rows))
+                by_level = self._sets(batch, _at(logits, rows), rows)
             rows += batch.num_rows
             yield self._joined(batch, [self._columns(sets, names) for sets in by_level])
+
+    def _sets(self, batch: pa.RecordBatch, logits: Logits, first_row: int) -> Any:
+        names = self.model._calibration.group_names
+        beside = _beside(batch, names, first_row)
+        if "groups" in beside:
+            # The classifier takes groups by name.
+            beside["groups"] = np.asarray(names, dtype=object)[beside["groups"]]
+        return self.model.predict_set(logits, **beside)
 
     def _columns(self, sets: Any, names: Any) -> dict[str, Any]:
         columns = {
@@ -126,6 +150,17 @@ class Prediction:
         order = np.arange(len(levels) * batch.num_rows).reshape(len(levels), -1).T.ravel()
         joined = pa.concat_tables(levels).take(order).combine_chunks()
         return joined.to_batches()[0] if batch.num_rows else _empty(joined)
+
+
+def _beside(batch: pa.RecordBatch, names: list[str], first_row: int) -> dict[str, np.ndarray]:
+    """The groups and weights that come with rows."""
+    there, beside = batch.schema.names, {}
+    if "group" in there:
+        known = {name: number for number, name in enumerate(names)}
+        beside["groups"] = _arrow.groups(batch.column("group"), known, first_row=first_row)
+    if "weight" in there:
+        beside["weights"] = _arrow.weights(batch.column("weight"), first_row=first_row)
+    return beside
 
 
 def _empty(table: pa.Table) -> pa.RecordBatch:
