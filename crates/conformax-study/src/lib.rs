@@ -20,6 +20,7 @@ mod compare;
 
 mod error;
 mod evaluation;
+mod examples;
 pub mod paper;
 mod procedure;
 mod progress;
@@ -38,8 +39,9 @@ pub use error::{Error, Place, Result};
 pub use procedure::{Procedure, ProcedureScore};
 pub use progress::{Progress, Stage};
 pub use results::{
-    AbsentBenchmark, BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance,
-    Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
+    AbsentBenchmark, Answer, BenchmarkSummary, Claim, CoverageBand, Evidence, ExampleRow, ExampleRule,
+    ExampleScore, Examples, GammaSize, Means, Paired, Provenance, Record, Results, RowKind, SplitSummary,
+    Spread, Stratum, TuningComparison, Verdict,
 };
 pub use results_csv::{csv_of, results_csv};
 pub use run::RunOptions;
