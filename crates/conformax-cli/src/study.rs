@@ -2,7 +2,7 @@
 
 mod folder;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -15,7 +15,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::numbers::count;
-use crate::study::folder::{RESULTS_CSV, StudyFolder};
+use crate::study::folder::RESULTS_CSV;
+
+pub(crate) use crate::study::folder::StudyFolder;
 
 /// Compare procedures over benchmarks, levels and random splits, and write a report.
 ///
@@ -49,7 +51,7 @@ pub(crate) struct StudyArgs {
 
 pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let study = args.study.as_deref().map_or_else(|| Ok(Study::paper()), Study::read)?;
-    let mut folder = StudyFolder::open(&args.output, args.force)?;
+    let folder = StudyFolder::open(&args.output, args.force)?;
     let bar = StageBar(console.stages());
     let results = study.run(&RunOptions { benchmarks: args.benchmarks.clone() }, &bar)?;
     bar.0.finish_and_clear();
@@ -57,19 +59,30 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
     for absent in &results.absent {
         console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
     }
-    folder.write(RESULTS_CSV, results_csv(&results).as_bytes())?;
     let options = Options {
         #[cfg(feature = "png")]
         png: args.png,
     };
-    for file in render(&results, &options) {
+    write_report(&results, folder, &args.output, &options, console)
+}
+
+/// Fills the folder at `path` and says where the page is.
+pub(crate) fn write_report(
+    results: &Results,
+    mut folder: StudyFolder,
+    path: &Path,
+    options: &Options,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
+    folder.write(RESULTS_CSV, results_csv(results).as_bytes())?;
+    for file in render(results, options) {
         interrupt::check()?;
         folder.write(&file.path, &file.bytes)?;
     }
-    folder.finish(&serde_json::to_vec_pretty(&results)?)?;
-    let page = args.output.join("report/index.html");
+    folder.finish(&serde_json::to_vec_pretty(results)?)?;
+    let page = path.join("report/index.html");
     writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
-    console.note(summary(&results))
+    console.note(summary(results))
 }
 
 /// The bar moves once per stage of a benchmark.
@@ -109,5 +122,9 @@ fn summary(results: &Results) -> String {
              the paper's"
         ),
     };
-    format!("{records} records over {} benchmarks in {took:.1} s{claims}", results.benchmarks.len())
+    let benchmarks = match results.benchmarks.len() {
+        1 => "1 benchmark".to_owned(),
+        more => format!("{more} benchmarks"),
+    };
+    format!("{records} records over {benchmarks} in {took:.1} s{claims}")
 }

@@ -33,7 +33,7 @@ mod spread;
 mod study;
 
 pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
-pub use compare::{Comparison, ComparisonRow, compare, comparison_study};
+pub use compare::{Comparison, ComparisonRow, compare, comparison_study, report_study};
 
 pub use error::{Error, Place, Result};
 pub use procedure::{Procedure, ProcedureScore};
