@@ -10,7 +10,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use data::DataArgs;
-pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, level};
+pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, distinct, level};
 pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
@@ -18,7 +18,8 @@ pub(crate) use score::{MaskedChoice, ScoreArgs};
 #[cfg(feature = "train")]
 use crate::train;
 use crate::{
-    calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, split, study, tune, weigh,
+    calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, report, split, study,
+    tune, weigh,
 };
 
 const STYLES: Styles = Styles::styled()
@@ -48,6 +49,7 @@ Examples:
   conformax evaluate model.json test.npz
   conformax predict model.json new.npy -o sets.parquet
   conformax compare data.npz --alpha 0.1
+  conformax report data.npz -o mine
   conformax study
 
 Exit codes: 0 done, 1 the answer is no (evaluate --expect-coverage), 2 could not run.";
@@ -80,6 +82,7 @@ pub(crate) enum Command {
     Plan(plan::PlanArgs),
     Inspect(inspect::InspectArgs),
     Compare(compare::CompareArgs),
+    Report(report::ReportArgs),
     Study(study::StudyArgs),
     #[cfg(feature = "train")]
     Train(train::TrainArgs),

@@ -2,14 +2,14 @@
 
 use clap::Args;
 use conformax::Alpha;
-use conformax_io::{Block, LabelUse, Source};
+use conformax_io::LabelUse;
 use conformax_study::paper::{ENTMAX, INV_PROB, LOG_MARGIN, OPT_ENTMAX, RAPS, SPARSEMAX};
 use conformax_study::{
-    Benchmark, CLEAR, Comparison, ComparisonRow, FEWEST_SPLITS, Spread, Verdict, compare, comparison_study,
+    CLEAR, Comparison, ComparisonRow, FEWEST_SPLITS, Spread, Verdict, compare, comparison_study,
 };
 
 use crate::args::{DataArgs, confidence, level};
-use crate::blocks::for_each_block;
+use crate::benchmark::read_benchmark;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), F
     let alpha = args.alpha.or(args.confidence);
     let alpha = alpha.map_or_else(|| Alpha::new(0.1), Ok)?;
     let study = comparison_study(alpha, args.splits as usize, args.seed);
-    let benchmark = read(args.data.open(LabelUse::Required)?, console)?;
+    let benchmark = read_benchmark(args.data.open(LabelUse::Required)?, "data", "data", console)?;
     let bar = StageBar(console.stages());
     let comparison = compare(&study, benchmark, &bar)?;
     bar.0.finish_and_clear();
@@ -59,18 +59,6 @@ pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), F
         return json::print(&comparison, console);
     }
     print(&comparison, alpha, console)
-}
-
-/// The data whole: a procedure is judged on as many divisions of the rows as there are splits.
-fn read(source: Source, console: &mut Console<'_>) -> Result<Benchmark, Failure> {
-    let (mut whole, mut labels) = (Block { classes: source.classes(), ..Block::default() }, Vec::new());
-    let source = for_each_block(source, "reading", console, |block, _| {
-        whole.logits.extend_rows(&block.logits, block.classes, 0..block.rows());
-        labels.extend(block.labels.as_deref().unwrap_or_default());
-        Ok(())
-    })?;
-    let located = |error| source.error_in(&Block::default(), error);
-    Ok(Benchmark::new("data", "data", whole, labels).map_err(located)?)
 }
 
 fn print(comparison: &Comparison, alpha: Alpha, console: &mut Console<'_>) -> Result<(), Failure> {

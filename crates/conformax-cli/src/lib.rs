@@ -12,6 +12,7 @@
 //! own, with its flags and what it does; `args` lists them and holds the flags they share.
 
 mod args;
+mod benchmark;
 mod blocks;
 mod calibrate;
 mod chart;
@@ -31,6 +32,7 @@ mod numbers;
 mod plan;
 mod predict;
 mod process;
+mod report;
 mod split;
 mod study;
 mod table;
@@ -94,6 +96,7 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Plan(args) => plan::run(&args, console),
         Command::Inspect(args) => inspect::run(&args, console),
         Command::Compare(args) => compare::run(&args, console),
+        Command::Report(args) => report::run(&args, console),
         Command::Study(args) => study::run(&args, console),
         #[cfg(feature = "train")]
         Command::Train(args) => train::run(&args, console),

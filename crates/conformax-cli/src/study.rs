@@ -2,14 +2,15 @@
 
 mod folder;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
 use conformax_io::printable;
 use conformax_report::{File, Options, render, render_conditional};
 use conformax_study::{
-    AbsentBenchmark, Kind, Progress, Results, RunOptions, Stage, Study, Verdict, conditional_csv, results_csv,
+    AbsentBenchmark, ConditionalResults, Kind, Progress, Results, RunOptions, Stage, Study, Verdict,
+    conditional_csv, results_csv,
 };
 use indicatif::ProgressBar;
 
@@ -17,7 +18,9 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
 use crate::numbers::count;
-use crate::study::folder::{RESULTS_CSV, StudyFolder};
+use crate::study::folder::RESULTS_CSV;
+
+pub(crate) use crate::study::folder::StudyFolder;
 
 /// Compare procedures over benchmarks, levels and random splits, and write a report.
 ///
@@ -57,32 +60,7 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
         Some("conditional") => Study::conditional(),
         _ => Study::read(&args.study)?,
     };
-    let mut folder = StudyFolder::open(&args.output, args.force)?;
-    let found = find(&study, args, console)?;
-    for absent in found.absent {
-        console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
-    }
-    folder.write(RESULTS_CSV, found.csv.as_bytes())?;
-    for file in found.files {
-        interrupt::check()?;
-        folder.write(&file.path, &file.bytes)?;
-    }
-    folder.finish(&found.json)?;
-    let page = args.output.join("report/index.html");
-    writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
-    console.note(found.summary)
-}
-
-/// What a study's folder is to hold, and what is said of it.
-struct Found {
-    absent: Vec<AbsentBenchmark>,
-    csv: String,
-    json: Vec<u8>,
-    files: Vec<File>,
-    summary: String,
-}
-
-fn find(study: &Study, args: &StudyArgs, console: &Console<'_>) -> Result<Found, Failure> {
+    let folder = StudyFolder::open(&args.output, args.force)?;
     let bar = StageBar(console.stages());
     let run = RunOptions { benchmarks: args.benchmarks.clone() };
     let options = Options {
@@ -90,35 +68,69 @@ fn find(study: &Study, args: &StudyArgs, console: &Console<'_>) -> Result<Found,
         png: args.png,
     };
     let found = match study.kind {
-        Kind::Procedures => {
-            let results = study.run(&run, &bar)?;
-            Found {
-                csv: results_csv(&results),
-                json: serde_json::to_vec_pretty(&results)?,
-                files: render(&results, &options),
-                summary: summary(&results),
-                absent: results.absent,
-            }
-        }
-        Kind::Conditional => {
-            let results = study.run_conditional(&run, &bar)?;
-            Found {
-                csv: conditional_csv(&results),
-                json: serde_json::to_vec_pretty(&results)?,
-                files: render_conditional(&results, &options),
-                summary: format!(
-                    "{} records over {} benchmarks in {:.1} s",
-                    count((results.records.len() + results.shift.len()) as u64),
-                    results.benchmarks.len(),
-                    results.provenance.duration_seconds
-                ),
-                absent: results.absent,
-            }
-        }
+        Kind::Procedures => Found::of(study.run(&run, &bar)?, &options)?,
+        Kind::Conditional => Found::of_conditional(study.run_conditional(&run, &bar)?, &options)?,
     };
     bar.0.finish_and_clear();
     interrupt::check()?;
-    Ok(found)
+    for absent in &found.absent {
+        console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
+    }
+    found.write(folder, &args.output, console)
+}
+
+/// What a study's folder is to hold, and what is said of it.
+pub(crate) struct Found {
+    absent: Vec<AbsentBenchmark>,
+    csv: String,
+    json: Vec<u8>,
+    files: Vec<File>,
+    summary: String,
+}
+
+impl Found {
+    pub(crate) fn of(results: Results, options: &Options) -> Result<Self, Failure> {
+        Ok(Self {
+            csv: results_csv(&results),
+            json: serde_json::to_vec_pretty(&results)?,
+            files: render(&results, options),
+            summary: summary(&results),
+            absent: results.absent,
+        })
+    }
+
+    fn of_conditional(results: ConditionalResults, options: &Options) -> Result<Self, Failure> {
+        Ok(Self {
+            csv: conditional_csv(&results),
+            json: serde_json::to_vec_pretty(&results)?,
+            files: render_conditional(&results, options),
+            summary: format!(
+                "{} records over {} benchmarks in {:.1} s",
+                count((results.records.len() + results.shift.len()) as u64),
+                results.benchmarks.len(),
+                results.provenance.duration_seconds
+            ),
+            absent: results.absent,
+        })
+    }
+
+    /// Fills the folder at `path` and says where the page is.
+    pub(crate) fn write(
+        self,
+        mut folder: StudyFolder,
+        path: &Path,
+        console: &mut Console<'_>,
+    ) -> Result<(), Failure> {
+        folder.write(RESULTS_CSV, self.csv.as_bytes())?;
+        for file in self.files {
+            interrupt::check()?;
+            folder.write(&file.path, &file.bytes)?;
+        }
+        folder.finish(&self.json)?;
+        let page = path.join("report/index.html");
+        writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
+        console.note(self.summary)
+    }
 }
 
 /// The bar moves once per stage of a benchmark.
@@ -159,5 +171,9 @@ fn summary(results: &Results) -> String {
              the paper's"
         ),
     };
-    format!("{records} records over {} benchmarks in {took:.1} s{claims}", results.benchmarks.len())
+    let benchmarks = match results.benchmarks.len() {
+        1 => "1 benchmark".to_owned(),
+        more => format!("{more} benchmarks"),
+    };
+    format!("{records} records over {benchmarks} in {took:.1} s{claims}")
 }

@@ -30,7 +30,7 @@ pub(crate) fn of_benchmark(view: &View<'_>, benchmark: usize, summary: &Benchmar
 }
 
 /// Keeps an equation or a spread on one line, by spaces that do not break.
-fn bound(sentence: &str) -> String {
+pub(crate) fn bound(sentence: &str) -> String {
     sentence.replace(" = ", "\u{a0}=\u{a0}").replace(" − ", "\u{a0}−\u{a0}").replace(" ± ", "\u{a0}±\u{a0}")
 }
 
@@ -41,21 +41,23 @@ pub(crate) fn splits(view: &View<'_>) -> u64 {
 
 /// Which mean a sentence speaks of.
 #[derive(Clone, Copy)]
-struct Quantity {
+pub(crate) struct Quantity {
     of_many: fn(&Means) -> Option<Spread>,
     of_record: fn(&conformax_study::Record) -> Option<f64>,
 }
 
-const SIZE: Quantity = Quantity { of_many: |m| Some(m.average_size), of_record: |r| Some(r.average_size) };
-const COVERAGE: Quantity = Quantity { of_many: |m| Some(m.coverage), of_record: |r| Some(r.coverage) };
-const SINGLETONS: Quantity =
+pub(crate) const SIZE: Quantity =
+    Quantity { of_many: |m| Some(m.average_size), of_record: |r| Some(r.average_size) };
+pub(crate) const COVERAGE: Quantity =
+    Quantity { of_many: |m| Some(m.coverage), of_record: |r| Some(r.coverage) };
+pub(crate) const SINGLETONS: Quantity =
     Quantity { of_many: |m| Some(m.singleton_ratio), of_record: |r| Some(r.singleton_ratio) };
 const THEIR_COVERAGE: Quantity =
     Quantity { of_many: |m| m.singleton_coverage, of_record: |r| r.singleton_coverage };
-const SSCV: Quantity = Quantity { of_many: |m| Some(m.sscv), of_record: |r| Some(r.sscv) };
+pub(crate) const SSCV: Quantity = Quantity { of_many: |m| Some(m.sscv), of_record: |r| Some(r.sscv) };
 
 /// The mean over the claims' many splits, or over the study's where it has no more.
-fn mean(view: &View<'_>, cell: Cell, quantity: Quantity) -> Option<f64> {
+pub(crate) fn mean(view: &View<'_>, cell: Cell, quantity: Quantity) -> Option<f64> {
     let results = view.results;
     let many = results.means.iter().find(|means| {
         means.benchmark == results.benchmarks[cell.benchmark].name
@@ -70,7 +72,12 @@ fn mean(view: &View<'_>, cell: Cell, quantity: Quantity) -> Option<f64> {
 }
 
 /// The procedures that have the quantity at this level, from the smallest to the largest.
-fn ranked<'a>(view: &View<'a>, benchmark: usize, level: usize, quantity: Quantity) -> Vec<(&'a str, f64)> {
+pub(crate) fn ranked<'a>(
+    view: &View<'a>,
+    benchmark: usize,
+    level: usize,
+    quantity: Quantity,
+) -> Vec<(&'a str, f64)> {
     let mut values: Vec<_> = view
         .procedures()
         .filter_map(|(procedure, name)| {
@@ -82,7 +89,7 @@ fn ranked<'a>(view: &View<'a>, benchmark: usize, level: usize, quantity: Quantit
 }
 
 /// Names whose value prints as the first one's does: a difference that cannot be seen is not told.
-fn leaders(values: &[(&str, f64)], print: fn(f64) -> String) -> Option<(String, String)> {
+pub(crate) fn leaders(values: &[(&str, f64)], print: fn(f64) -> String) -> Option<(String, String)> {
     let first = print(values.first()?.1);
     let names: Vec<String> = values
         .iter()
@@ -100,7 +107,7 @@ fn ends(values: &[(&str, f64)], print: fn(f64) -> String) -> Option<[(String, St
 }
 
 /// The outer two of the printed levels, the loosest first.
-fn outer_levels(view: &View<'_>) -> Vec<usize> {
+pub(crate) fn outer_levels(view: &View<'_>) -> Vec<usize> {
     match view.printed_levels().as_slice() {
         [] => Vec::new(),
         [one] => vec![*one],
@@ -134,8 +141,9 @@ fn sizes(view: &View<'_>, benchmark: usize) -> Option<String> {
     })
 }
 
-fn coverage(view: &View<'_>, benchmark: usize) -> Option<String> {
-    let mut furthest: Option<(f64, &str, f64, f64)> = None;
+/// The mean coverage furthest from 1 − α: how many percentage points away, rounded up, whose, at which level, and itself.
+pub(crate) fn furthest<'a>(view: &View<'a>, benchmark: usize) -> Option<(f64, &'a str, f64, f64)> {
+    let mut furthest: Option<(f64, &'a str, f64, f64)> = None;
     for (level, alpha) in view.levels() {
         for (procedure, name) in view.procedures() {
             let Some(value) = mean(view, Cell { benchmark, procedure, level }, COVERAGE) else { continue };
@@ -145,11 +153,14 @@ fn coverage(view: &View<'_>, benchmark: usize) -> Option<String> {
             }
         }
     }
-    let (distance, name, alpha, value) = furthest?;
+    furthest.map(|(distance, name, alpha, value)| (100.0 * distance + 0.005, name, alpha, value))
+}
+
+fn coverage(view: &View<'_>, benchmark: usize) -> Option<String> {
+    let (distance, name, alpha, value) = furthest(view, benchmark)?;
     Some(format!(
-        "Mean coverage is within {:.2} percentage points of 1 − α for every procedure and level; furthest away is {name} \
-         at α = {}, with {value:.4}.",
-        100.0 * distance + 0.005,
+        "Mean coverage is within {distance:.2} percentage points of 1 − α for every procedure and level; furthest away is \
+         {name} at α = {}, with {value:.4}.",
         number::level(alpha)
     ))
 }

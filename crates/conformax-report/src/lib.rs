@@ -8,8 +8,8 @@
 //! assert!(files.iter().any(|file| file.path == "report/index.html"));
 //! ```
 //!
-//! Nothing here reads logits or judges anything: every number shown is one of the study's records, or their mean, spread
-//! or sum. The page works from disk and without a network, in the light and in the dark, on a phone and on paper.
+//! Nothing here computes from logits or judges anything: every number shown is one of the study's records, their mean,
+//! spread or sum, or the library's answer about a row. The page works from disk and without a network, in the light and in the dark, on a phone and on paper.
 //!
 //! # Features
 //! - `png`: [`Options::png`], figures as PNG beside the SVG.
@@ -21,8 +21,10 @@ mod number;
 mod page;
 #[cfg(feature = "png")]
 mod png;
+mod small_chart;
 mod style;
 mod table;
+mod try_it;
 mod view;
 
 use conformax_study::Results;

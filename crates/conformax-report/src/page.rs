@@ -13,7 +13,7 @@ use crate::figure::Figure;
 use crate::number;
 use crate::table::{METRICS, Metric, Table, Tables, verdict};
 use crate::view::{Cell, View};
-use crate::{findings, style};
+use crate::{findings, small_chart, style, try_it};
 
 const TEMPLATE: &str = include_str!("../templates/page.html");
 /// How figures and tables are written, in every page.
@@ -22,6 +22,7 @@ const STYLE: &str = include_str!("../templates/page.css");
 /// Theme, letters and hovering, in every page.
 const COMMON_SCRIPT: &str = include_str!("../templates/common.js");
 const SCRIPT: &str = include_str!("../templates/page.js");
+const TRY_IT: &str = include_str!("../templates/try-it.js");
 
 /// The whole page.
 pub(crate) fn html(view: &View<'_>, figures: &[Figure], tables: &Tables) -> String {
@@ -52,11 +53,16 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
     let chosen = view.printed_levels().first().copied().unwrap_or(0);
     context! {
         js => Value::from_safe_string(SCRIPT.to_owned()),
+        try_it_js => Value::from_safe_string(TRY_IT.to_owned()),
+        examples => try_it::json(view).map(|examples| Value::from_safe_string(inside_script(&examples))),
+        ours => small_chart::ours(view).map(|(procedure, name)| context! { name, class => view.styles[procedure].class.as_str() }),
         numbers => Value::from_safe_string(numbers(view)),
         study => results.study.as_str(),
         lede => lede(view),
         hero => hero(view, figures),
         verdicts => verdict_counts(&results.claims),
+        has_ticks => view.benchmarks().any(|(b, _)| small_chart::have_ticks(&small_chart::of_benchmark(view, b))),
+        has_printed => view.has_printed_numbers(),
         findings_splits => findings::splits(view),
         benchmarks => benchmarks(view, chosen),
         absent => Value::from(Serde(&results.absent)),
@@ -136,16 +142,14 @@ fn colours() -> Value {
 
 #[derive(Serialize)]
 struct Number {
-    mean: Option<f64>,
     text: String,
     spread: String,
 }
 
 fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
     match view.spread_of(cell, metric.read) {
-        None => Number { mean: None, text: "–".to_owned(), spread: String::new() },
+        None => Number { text: "–".to_owned(), spread: String::new() },
         Some(spread) => Number {
-            mean: Some(spread.mean),
             text: (metric.print)(spread.mean),
             spread: if spread.splits > 1 {
                 format!("± {}", (metric.print)(spread.deviation))
@@ -158,13 +162,14 @@ fn shown_number(view: &View<'_>, cell: Cell, metric: Metric) -> Number {
 
 /// The numbers of the table that follows the chosen level, as JSON: `[benchmark][level][procedure][metric]`.
 fn numbers(view: &View<'_>) -> String {
-    let of_cell = |benchmark, level, procedure| -> Vec<Number> {
-        METRICS
-            .iter()
-            .map(|metric| shown_number(view, Cell { benchmark, procedure, level }, *metric))
-            .collect()
+    let of_cell = |benchmark, level, procedure| -> Vec<[String; 2]> {
+        let shown = METRICS.iter().map(|metric| {
+            let Number { text, spread } = shown_number(view, Cell { benchmark, procedure, level }, *metric);
+            [text, spread]
+        });
+        shown.collect()
     };
-    let numbers: Vec<Vec<Vec<Vec<Number>>>> = view
+    let numbers: Vec<Vec<Vec<Vec<[String; 2]>>>> = view
         .benchmarks()
         .map(|(benchmark, _)| {
             let of_level =
@@ -180,9 +185,13 @@ fn numbers(view: &View<'_>) -> String {
         "metrics": keys,
         "numbers": numbers,
     });
-    // Inside a script element `</script` would end it early, and `<!--<script` would hide its true end. A JSON text has
-    // `<` in strings alone, where it may be written so that neither can occur.
-    all.to_string().replace('<', "\\u003c")
+    inside_script(&all)
+}
+
+/// Inside a script element `</script` would end it early, and `<!--<script` would hide its true end. A JSON text has `<`
+/// in strings alone, where it may be written so that neither can occur.
+fn inside_script(json: &serde_json::Value) -> String {
+    json.to_string().replace('<', "\\u003c")
 }
 
 /// The names of procedures with how they are drawn, to press.
@@ -229,6 +238,7 @@ fn benchmarks(view: &View<'_>, chosen: usize) -> Vec<Value> {
                     number::share(summary.accuracy)
                 ),
                 findings => Value::from(Serde(findings::of_benchmark(view, benchmark, summary))),
+                charts => Value::from(Serde(small_chart::of_benchmark(view, benchmark))),
                 glance,
             }
         })

@@ -25,10 +25,9 @@
       const benchmark = data.benchmarks.indexOf(panel.dataset.benchmark);
       all("tbody tr", panel).forEach((row, procedure) => {
         all("td", row).forEach((cell, metric) => {
-          const number = data.numbers[benchmark][level][procedure][metric];
-          cell.firstChild.textContent = number.text;
-          cell.lastChild.textContent = number.spread;
-          cell.dataset.mean = number.mean ?? "";
+          const [text, spread] = data.numbers[benchmark][level][procedure][metric];
+          cell.firstChild.textContent = text;
+          cell.lastChild.textContent = spread;
         });
       });
     });

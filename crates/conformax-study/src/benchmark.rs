@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use conformax::{DataFingerprint, Logits, score_labels};
-use conformax_io::{Block, Data, LabelUse, Source, SourceOptions, Values};
+use conformax_io::{Block, ClassNames, Data, LabelUse, Source, SourceOptions, Values};
 
 use crate::error::{Error, Result};
 use crate::study::BenchmarkEntry;
@@ -20,8 +20,8 @@ pub struct BuiltIn {
 
 #[derive(Clone, Copy, Debug)]
 enum Arrays {
-    /// `.npy` files inside the program: f32 logits of so many classes, u16 labels.
-    Embedded { classes: usize, logits: &'static [u8], labels: &'static [u8] },
+    /// Files inside the program: f32 logits of so many classes and u16 labels as `.npy`, a name per line.
+    Embedded { classes: usize, logits: &'static [u8], labels: &'static [u8], names: &'static str },
     /// `.npy` files in the folder `benchmarks` of the source tree, too large to be inside the program.
     InSourceTree,
 }
@@ -32,6 +32,7 @@ macro_rules! embedded {
             classes: $classes,
             logits: include_bytes!(concat!("../benchmarks/", $name, "-logits.npy")),
             labels: include_bytes!(concat!("../benchmarks/", $name, "-labels.npy")),
+            names: include_str!(concat!("../benchmarks/", $name, "-names.txt")),
         }
     };
 }
@@ -55,15 +56,19 @@ pub enum BenchmarkFiles {
         logits: PathBuf,
         /// Labels.
         labels: PathBuf,
+        /// Names of the classes, where a folder has them.
+        names: Option<PathBuf>,
     },
 }
 
 impl BenchmarkFiles {
-    /// A folder holds `NAME-logits.npy` and `NAME-labels.npy`; anything else holds both.
+    /// A folder holds `NAME-logits.npy` and `NAME-labels.npy`, and `NAME-names.txt` where classes have names; anything
+    /// else holds all.
     pub fn at(path: PathBuf, name: &str) -> Self {
         if path.is_dir() {
-            let file = |what: &str| path.join(format!("{name}-{what}.npy"));
-            Self::Pair { logits: file("logits"), labels: file("labels") }
+            let file = |what: &str| path.join(format!("{name}-{what}"));
+            let names = Some(file("names.txt")).filter(|names| names.exists());
+            Self::Pair { logits: file("logits.npy"), labels: file("labels.npy"), names }
         } else {
             Self::Together(path)
         }
@@ -72,7 +77,7 @@ impl BenchmarkFiles {
     fn data(&self) -> Data {
         match self {
             Self::Together(path) => Data::Files(vec![path.clone()]),
-            Self::Pair { logits, labels } => {
+            Self::Pair { logits, labels, .. } => {
                 Data::Pair { logits: logits.clone(), labels: Some(labels.clone()) }
             }
         }
@@ -81,7 +86,14 @@ impl BenchmarkFiles {
     fn exist(&self) -> bool {
         match self {
             Self::Together(path) => path.exists(),
-            Self::Pair { logits, labels } => logits.exists() && labels.exists(),
+            Self::Pair { logits, labels, .. } => logits.exists() && labels.exists(),
+        }
+    }
+
+    fn names(&self) -> conformax_io::Result<Option<ClassNames>> {
+        match self {
+            Self::Pair { names: Some(names), .. } => ClassNames::read(names).map(Some),
+            _ => Ok(None),
         }
     }
 }
@@ -101,6 +113,8 @@ pub struct Benchmark {
     pub fingerprint: String,
     /// True labels.
     pub labels: Vec<u32>,
+    /// Names of the classes, where they have any.
+    pub names: Option<ClassNames>,
     pub(crate) logits: Wide,
     /// Per row, whether the true label has the largest logit.
     pub(crate) correct: Vec<bool>,
@@ -128,8 +142,10 @@ impl Benchmark {
             None => Error::Benchmark { name: entry.name.clone(), message },
         };
         let read = |files: &BenchmarkFiles| {
-            let (logits, labels) = read_files(&files.data()).map_err(|error| fault(chain(&error)))?;
-            Self::new(&entry.name, &entry.title, logits, labels).map_err(|error| fault(chain(&error)))
+            let read = files.names().and_then(|names| read_files(&files.data(), names));
+            let (logits, labels, names) = read.map_err(|error| fault(chain(&error)))?;
+            let benchmark = Self::new(&entry.name, &entry.title, logits, labels);
+            benchmark.map(|benchmark| benchmark.with_names(names)).map_err(|error| fault(chain(&error)))
         };
         let benchmark = match &entry.files {
             Some(files) => read(files)?,
@@ -150,16 +166,20 @@ impl Benchmark {
     /// ```
     pub fn built_in(name: &str) -> Option<Self> {
         let known = BUILT_IN.iter().find(|known| known.name == name)?;
-        let Arrays::Embedded { classes, logits, labels } = known.arrays else { return None };
+        let Arrays::Embedded { classes, logits, labels, names } = known.arrays else { return None };
         let (logits, labels) = embedded(classes, logits, labels);
-        Some(Self::new(known.name, known.title, logits, labels).expect("what is built in is sound"))
+        let names = ClassNames::new(names.lines().map(str::to_owned).collect()).ok();
+        let benchmark =
+            Self::new(known.name, known.title, logits, labels).expect("what is built in is sound");
+        Some(benchmark.with_names(names))
     }
 
     /// Reads a data set whole, and checks every row.
     pub fn read(name: &str, data: &Data) -> Result<Self> {
         let fault = |message: String| Error::Benchmark { name: name.to_owned(), message };
-        let (logits, labels) = read_files(data).map_err(|error| fault(chain(&error)))?;
-        Self::new(name, name, logits, labels).map_err(|error| fault(error.to_string()))
+        let (logits, labels, names) = read_files(data, None).map_err(|error| fault(chain(&error)))?;
+        let benchmark = Self::new(name, name, logits, labels).map_err(|error| fault(error.to_string()))?;
+        Ok(benchmark.with_names(names))
     }
 
     /// A benchmark from arrays; every row is checked.
@@ -185,9 +205,22 @@ impl Benchmark {
             dtype,
             fingerprint: fingerprint.to_string(),
             labels,
+            names: None,
             logits: wide,
             correct,
         })
+    }
+
+    /// The same with names for its classes.
+    #[must_use]
+    pub fn with_names(self, names: Option<ClassNames>) -> Self {
+        Self { names, ..self }
+    }
+
+    /// What people call a class: its name, or its number where it has none.
+    pub(crate) fn class_name(&self, class: u32) -> String {
+        let name = self.names.as_ref().and_then(|names| names.name(class));
+        name.map_or_else(|| class.to_string(), str::to_owned)
     }
 
     /// Number of rows.
@@ -220,8 +253,11 @@ fn chain(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-fn read_files(data: &Data) -> conformax_io::Result<(Block, Vec<u32>)> {
-    let options = SourceOptions { labels: LabelUse::Required, ..SourceOptions::default() };
+fn read_files(
+    data: &Data,
+    names: Option<ClassNames>,
+) -> conformax_io::Result<(Block, Vec<u32>, Option<ClassNames>)> {
+    let options = SourceOptions { labels: LabelUse::Required, names, ..SourceOptions::default() };
     let mut source = Source::open(data, &options)?;
     let (mut whole, mut block) = (Block::default(), Block::default());
     let mut labels = Vec::new();
@@ -230,7 +266,7 @@ fn read_files(data: &Data) -> conformax_io::Result<(Block, Vec<u32>)> {
         labels.extend(block.labels.as_deref().unwrap_or_default());
     }
     whole.classes = source.classes();
-    Ok((whole, labels))
+    Ok((whole, labels, source.names().cloned()))
 }
 
 /// Bytes of the header of the arrays inside the program.
@@ -284,7 +320,8 @@ mod tests {
     #[test]
     fn embedded_arrays_have_the_header_that_is_skipped() {
         for built_in in BUILT_IN {
-            let Arrays::Embedded { classes, logits, labels } = built_in.arrays else { continue };
+            let Arrays::Embedded { classes, logits, labels, names } = built_in.arrays else { continue };
+            assert_eq!(names.lines().count(), classes, "{}", built_in.name);
             for (bytes, dtype) in [(logits, "<f4"), (labels, "<u2")] {
                 let header = String::from_utf8_lossy(&bytes[10..HEADER]);
                 assert!(header.ends_with('\n') && header.contains(dtype), "{header}");

@@ -47,8 +47,17 @@ pub struct ComparisonRow {
 
 /// The study that [`compare`] runs: the paper's procedures and split, on one level and as many splits as asked.
 pub fn comparison_study(alpha: Alpha, splits: usize, seed: u64) -> Study {
-    let mut study = Study { name: "compare".to_owned(), benchmarks: Vec::new(), ..Study::seeded_paper(seed) };
-    (study.levels, study.splits, study.claim_splits) = (vec![alpha], splits, 0);
+    report_study("compare", vec![alpha], splits, seed)
+}
+
+/// The study of one data set behind a report: the paper's procedures and split, at the levels asked for or at the paper's
+/// where none is, and no claims.
+pub fn report_study(name: &str, levels: Vec<Alpha>, splits: usize, seed: u64) -> Study {
+    let mut study = Study { name: name.to_owned(), benchmarks: Vec::new(), ..Study::seeded_paper(seed) };
+    (study.splits, study.claim_splits) = (splits, 0);
+    if !levels.is_empty() {
+        study.levels = levels;
+    }
     study.sweep.clear();
     study
 }

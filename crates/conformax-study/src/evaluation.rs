@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use conformax::{
-    Alpha, Candidate, Draw, EntmaxScore, Gamma, KnownScores, Labelled, Logit, Logits, Metrics, RankedRow,
-    RowSizes, ScoreSpec, SizeScratch, Strata, Tally, score_labels,
+    Alpha, Candidate, Draw, EntmaxScore, Gamma, KnownScores, Labelled, Logit, Logits, Metrics, Predictor,
+    RankedRow, RowSizes, ScoreSpec, SizeScratch, Strata, Tally, score_labels,
 };
 use rayon::prelude::*;
 
@@ -41,6 +41,13 @@ pub(crate) struct Outcome {
     pub(crate) score: ScoreSpec,
     pub(crate) threshold: f64,
     pub(crate) metrics: Metrics,
+}
+
+impl Outcome {
+    /// What predicts as the split calibrated it.
+    pub(crate) fn predictor(&self) -> Predictor<ScoreSpec> {
+        Predictor::new(self.score, conformax::Thresholds::One(self.threshold))
+    }
 }
 
 /// A procedure's outcomes.

@@ -20,6 +20,7 @@ mod compare;
 mod conditional;
 mod error;
 mod evaluation;
+mod examples;
 pub mod paper;
 mod procedure;
 mod progress;
@@ -32,14 +33,15 @@ mod spread;
 mod study;
 
 pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
-pub use compare::{Comparison, ComparisonRow, compare, comparison_study};
+pub use compare::{Comparison, ComparisonRow, compare, comparison_study, report_study};
 pub use conditional::{ClassCoverage, ConditionalRecord, ConditionalResults, ShiftRecord, conditional_csv};
 pub use error::{Error, Place, Result};
 pub use procedure::{Procedure, ProcedureScore};
 pub use progress::{Progress, Stage};
 pub use results::{
-    AbsentBenchmark, BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance,
-    Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
+    AbsentBenchmark, Answer, BenchmarkSummary, Claim, CoverageBand, Evidence, ExampleRow, ExampleRule,
+    ExampleScore, Examples, GammaSize, Means, Paired, Provenance, Record, Results, RowKind, SplitSummary,
+    Spread, Stratum, TuningComparison, Verdict,
 };
 pub use results_csv::{csv_of, results_csv};
 pub use run::RunOptions;

@@ -70,6 +70,52 @@ pub struct PrintedAccuracy {
     pub calibration: (f64, f64),
 }
 
+/// The place of a procedure among those of the paper: another way of tuning one, named in brackets, stands beside it.
+fn place_of(procedure: &str) -> Option<usize> {
+    let name = procedure.split_once(" (").map_or(procedure, |(name, _)| name);
+    PROCEDURES.iter().position(|known| *known == name)
+}
+
+/// The printed coverage (Table 1).
+pub fn coverage_of(benchmark: &str, procedure: &str, alpha: f64) -> Option<f64> {
+    let row = COVERAGE.iter().find(|row| row.benchmark == benchmark && row.alpha == alpha)?;
+    Some(row.coverage[place_of(procedure)?])
+}
+
+/// The strata of a procedure that are printed: sets and their coverage, by the smallest size.
+fn strata_of(
+    benchmark: &str,
+    procedure: &str,
+    alpha: f64,
+) -> Option<impl Iterator<Item = (u64, u64, Option<f64>)>> {
+    let place = place_of(procedure)?;
+    let table = STRATA.iter().find(|table| table.benchmark == benchmark && table.alpha == alpha)?;
+    Some(table.rows.iter().map(move |row| (row.from, row.cells[place].0, row.cells[place].1)))
+}
+
+/// The share of test rows with one label that follows from the printed strata, which leave out empty sets.
+///
+/// ```
+/// use conformax_study::paper::{INV_PROB, singletons_of};
+/// assert_eq!(singletons_of("imagenet5k", INV_PROB, 0.01), Some(5339.0 / 30000.0));
+/// ```
+pub fn singletons_of(benchmark: &str, procedure: &str, alpha: f64) -> Option<f64> {
+    let rows = ACCURACY.iter().find(|row| row.benchmark == benchmark)?.n_test;
+    let (_, sets, _) = strata_of(benchmark, procedure, alpha)?.find(|(from, ..)| *from == 0)?;
+    Some(sets as f64 / rows as f64)
+}
+
+/// The largest distance from 1 − α among the printed strata.
+///
+/// ```
+/// use conformax_study::paper::{SPARSEMAX, sscv_of};
+/// assert!((sscv_of("cifar100", SPARSEMAX, 0.05).unwrap() - (0.95 - 0.556)).abs() < 1e-12);
+/// ```
+pub fn sscv_of(benchmark: &str, procedure: &str, alpha: f64) -> Option<f64> {
+    let coverages = strata_of(benchmark, procedure, alpha)?.filter_map(|(_, _, coverage)| coverage);
+    coverages.map(|coverage| (coverage - (1.0 - alpha)).abs()).reduce(f64::max)
+}
+
 const fn coverage(alpha: f64, benchmark: &'static str, printed: [f64; 6]) -> PrintedCoverage {
     // Table 1 has columns RAPS, 1.5-entmax, log-margin, opt-entmax, InvProb, sparsemax.
     let [raps, entmax, log_margin, opt_entmax, inv_prob, sparsemax] = printed;

@@ -34,6 +34,8 @@ pub struct Results {
     pub gamma_on_tuning: Vec<GammaSize>,
     /// The paper's empirical sentences, judged.
     pub claims: Vec<Claim>,
+    /// Rows to try procedures on, per benchmark.
+    pub examples: Vec<Examples>,
 }
 
 /// One procedure on one split of one benchmark at one level.
@@ -301,6 +303,83 @@ pub enum Verdict {
     Undecided,
     /// As the paper says, by a rule that no numbers could have spoken against: it counts for nothing.
     Irrefutable,
+}
+
+/// Test rows of a benchmark's first split, and what every procedure as that split calibrated it says of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Examples {
+    /// Name of the benchmark.
+    pub benchmark: String,
+    /// Every score that some procedure uses at some level.
+    pub scores: Vec<ExampleScore>,
+    /// What decides, by procedure and then level.
+    pub rules: Vec<Vec<ExampleRule>>,
+    /// The rows.
+    pub rows: Vec<ExampleRow>,
+}
+
+/// A score of the examples.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExampleScore {
+    /// Its name, as everywhere.
+    pub name: String,
+    /// γ, for members of the entmax family (1 is the log-margin).
+    pub gamma: Option<f64>,
+}
+
+/// A label is in the set where its score is at most the threshold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ExampleRule {
+    /// Place among the scores.
+    pub score: usize,
+    /// The threshold; `None` where every label is in the set.
+    pub threshold: Option<f64>,
+    /// Whether several scores choose among themselves label by label, so that these are but the first one's.
+    pub is_a_choice: bool,
+}
+
+/// One row, and the answers about it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ExampleRow {
+    /// Its number in the benchmark, from 0.
+    pub row: u64,
+    /// What it was taken for.
+    pub kind: RowKind,
+    /// Its true label.
+    pub truth: u32,
+    /// The labels with the largest logits, best first; the true one last where it is not among them.
+    pub labels: Vec<u32>,
+    /// Their names, or their numbers where classes have no names.
+    pub names: Vec<String>,
+    /// Their logits; `None` for −∞.
+    pub logits: Vec<Option<f64>>,
+    /// Their scores, by score; `None` for +∞.
+    pub scores: Vec<Vec<Option<f64>>>,
+    /// The library's sets, by procedure and then level.
+    pub answers: Vec<Vec<Answer>>,
+}
+
+/// A prediction set and the probabilities over it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Labels in the set.
+    pub size: u64,
+    /// Those of them that the row lists, best first.
+    pub labels: Vec<u32>,
+    /// Their probabilities.
+    pub probabilities: Vec<f64>,
+}
+
+/// What a row shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowKind {
+    /// The true label leads as clearly as on half of the rows that are right, or more.
+    Easy,
+    /// The true label leads, by less than on nine in ten of the rows that are right.
+    Ambiguous,
+    /// Another label leads.
+    Wrong,
 }
 
 /// What made the numbers: enough to make them again.

@@ -10,10 +10,11 @@ use crate::benchmark::{Benchmark, Found, Wide, advice};
 use crate::claims::judge_claims;
 use crate::error::Result;
 use crate::evaluation::{Evaluation, Outcome, Plan, SizeAtGamma, Stage, evaluate_benchmark, stages};
+use crate::examples::examples_of;
 use crate::progress::Progress;
 use crate::results::{
-    AbsentBenchmark, BenchmarkSummary, CoverageBand, GammaSize, Means, Paired, Provenance, Record, Results,
-    SplitSummary, Spread, Stratum, TuningComparison,
+    AbsentBenchmark, BenchmarkSummary, CoverageBand, Examples, GammaSize, Means, Paired, Provenance, Record,
+    Results, SplitSummary, Spread, Stratum, TuningComparison,
 };
 use crate::row_influence::Influences;
 use crate::splits::Split;
@@ -91,6 +92,7 @@ impl Study {
             results.tuning.append(&mut findings.tuning);
             results.gamma_on_test.append(&mut findings.gamma_on_test);
             results.gamma_on_tuning.append(&mut findings.gamma_on_tuning);
+            results.examples.extend(findings.examples);
             all.append(&mut findings.records);
             influences.append(&mut findings.influences);
         }
@@ -148,7 +150,8 @@ impl Study {
                 &report,
             )?,
         };
-        Ok(self.sum_up(benchmark, &splits, &evaluation))
+        let examples = splits.first().map(|split| examples_of(benchmark, split, &evaluation)).transpose()?;
+        Ok(Findings { examples, ..self.sum_up(benchmark, &splits, &evaluation) })
     }
 
     fn sum_up(&self, benchmark: &Benchmark, splits: &[Split], evaluation: &Evaluation) -> Findings {
@@ -267,6 +270,7 @@ struct Findings {
     tuning: Vec<TuningComparison>,
     gamma_on_test: Vec<GammaSize>,
     gamma_on_tuning: Vec<GammaSize>,
+    examples: Option<Examples>,
 }
 
 /// The part of a record that an outcome knows.

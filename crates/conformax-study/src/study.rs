@@ -338,7 +338,8 @@ impl Reader<'_> {
         let files = match (&written.path, &written.logits, &written.labels) {
             (Some(path), None, None) => Some(BenchmarkFiles::at(existing(path)?, name)),
             (None, Some(logits), Some(labels)) => {
-                Some(BenchmarkFiles::Pair { logits: existing(logits)?, labels: existing(labels)? })
+                let (logits, labels) = (existing(logits)?, existing(labels)?);
+                Some(BenchmarkFiles::Pair { logits, labels, names: None })
             }
             (None, None, None) if built_in.is_some() => None,
             (None, None, None) => {

@@ -40,7 +40,8 @@ impl OptionalLevelArgs {
     }
 }
 
-fn distinct(alpha: &[Alpha], confidence: &[Alpha]) -> Vec<Alpha> {
+/// The levels of both lists in the order given, each once.
+pub(crate) fn distinct(alpha: &[Alpha], confidence: &[Alpha]) -> Vec<Alpha> {
     let mut levels: Vec<Alpha> = Vec::new();
     for level in alpha.iter().chain(confidence) {
         if !levels.contains(level) {

@@ -13,16 +13,19 @@ pub(super) const RESULTS_CSV: &str = "results.csv";
 
 /// A folder being filled. Unless it is finished, what was written into it is removed again, so that the same command
 /// can be given once more; where files were to be replaced, there may be nothing to go back to and they stay.
-pub(super) struct StudyFolder {
+pub(crate) struct StudyFolder {
     path: PathBuf,
     /// Opened before the work, so that a folder that cannot be written to is found out now and not after it.
     json: Option<Output>,
     overwrite: Overwrite,
+    /// Whether the folder was made for this.
+    is_new: bool,
     written: Vec<PathBuf>,
 }
 
 impl StudyFolder {
-    pub(super) fn open(path: &Path, force: bool) -> Result<Self, Failure> {
+    pub(crate) fn open(path: &Path, force: bool) -> Result<Self, Failure> {
+        let is_new = !path.exists();
         create(path)?;
         let json = Output::create(&path.join("results.json"), overwrite(force))?;
         // A study that was killed while it wrote has left files that belong to no results.
@@ -33,12 +36,13 @@ impl StudyFolder {
             path: path.to_owned(),
             json: Some(json),
             overwrite: overwrite(replace),
+            is_new,
             written: Vec::new(),
         })
     }
 
     /// Writes a file, whose name may have folders in it.
-    pub(super) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write(&mut self, name: &str, bytes: &[u8]) -> Result<(), Failure> {
         let path = self.path.join(name);
         if let Some(folder) = path.parent() {
             create(folder)?;
@@ -49,7 +53,7 @@ impl StudyFolder {
     }
 
     /// Writes `results.json`, after which everything stays.
-    pub(super) fn finish(mut self, results: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn finish(mut self, results: &[u8]) -> Result<(), Failure> {
         fill(self.json.take().expect("results.json is open until it is written"), results)?;
         self.written.clear();
         Ok(())
@@ -63,6 +67,10 @@ impl Drop for StudyFolder {
                 // One that cannot be removed will be named by the next run.
                 let _ = std::fs::remove_file(path);
             }
+        }
+        if self.is_new && self.json.take().is_some() {
+            // Taken away unless something is in it.
+            let _ = std::fs::remove_dir(&self.path);
         }
     }
 }

@@ -7,8 +7,19 @@ use crate::written::{Sample, Write};
 fn help_shows_flags_and_examples() {
     let folder = Folder::empty();
     insta::assert_snapshot!("help", folder.run("--help").ok().out);
-    for name in ["split", "calibrate", "tune", "predict", "evaluate", "plan", "inspect", "completions", "man"]
-    {
+    let names = [
+        "split",
+        "calibrate",
+        "tune",
+        "predict",
+        "evaluate",
+        "plan",
+        "inspect",
+        "report",
+        "completions",
+        "man",
+    ];
+    for name in names {
         let ran = folder.run(&format!("{name} --help")).ok();
         assert!(ran.out.contains("Examples:"), "{name}");
         insta::assert_snapshot!(format!("help_{name}"), ran.out);
@@ -27,7 +38,7 @@ fn completions_and_manual_know_every_subcommand() {
     let folder = Folder::empty();
     for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
         let script = folder.run(&format!("completions {shell}")).ok().out;
-        for name in ["calibrate", "predict", "expect-coverage"] {
+        for name in ["calibrate", "predict", "report", "expect-coverage"] {
             assert!(script.contains(name), "{shell}: {name}");
         }
     }

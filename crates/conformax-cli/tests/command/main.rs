@@ -14,6 +14,7 @@ mod misuse;
 mod plan;
 mod predict;
 mod readme;
+mod report;
 mod split;
 mod streams;
 mod study;

@@ -1,18 +1,22 @@
 // Opens a study's report in a real browser, uses every control, and reads the numbers back.
 //
-// node drive.mjs FOLDER CHROMIUM [SCREENSHOTS]: FOLDER holds results.csv and report/index.html.
+// node drive.mjs FOLDER CHROMIUM [SCREENSHOTS]: FOLDER holds results.csv, results.json and report/index.html.
 
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 import { meansOf, readRecords } from "./records.mjs";
 import { overlaps } from "./overlaps.mjs";
+import { checkAllSets, checkByHand, checkByKeyboard } from "./try-it.mjs";
 
 const [folder, executablePath, screenshots] = process.argv.slice(2);
 const page_url = pathToFileURL(resolve(folder, "report/index.html")).href;
 const records = readRecords(readFileSync(resolve(folder, "results.csv"), "utf8"));
 const means = meansOf(records);
+const results = JSON.parse(readFileSync(resolve(folder, "results.json"), "utf8"));
+/** The page is one file that people send to each other. */
+const MOST_BYTES = 1_500_000;
 
 const FLAGS = [
   "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -172,6 +176,9 @@ async function capture(page, name) {
   }
 }
 
+const bytes = statSync(resolve(folder, "report/index.html")).size;
+check(bytes < MOST_BYTES, `the page has ${bytes} bytes`);
+
 const browser = await chromium.launch({ executablePath, args: FLAGS });
 try {
   for (const viewport of SIZES) {
@@ -201,6 +208,10 @@ try {
       await checkLevel(page, where);
       await checkHover(page, where);
       await checkTheme(page, where);
+      await checkByHand(page, results, check, where);
+      await checkLayout(page, `${where}, after trying it`);
+      if (viewport.width < 600 && colorScheme === "light") await checkByKeyboard(page, results, check, where);
+      if (viewport.width > 600 && colorScheme === "light") await checkAllSets(page, results, check, where);
       await context.close();
     }
   }

@@ -8,3 +8,4 @@ mod page;
 mod rendered;
 mod synthetic;
 mod tables;
+mod try_it;

@@ -85,6 +85,45 @@ fn sentences_name_the_smallest_and_the_largest() {
 }
 
 #[test]
+fn every_benchmark_has_four_small_charts_with_a_sentence_each() {
+    let html = page(synthetic::results());
+    for benchmark in ["cifar10", "cifar100", "imagenet5k", "newsgroups"] {
+        let found = format!("[data-found='{benchmark}']");
+        let about = texts(&html, &format!("{found} .chart h4"));
+        assert_eq!(about, ["Size", "Coverage", "Singletons", "Evenness"]);
+        let sentences = texts(&html, &format!("{found} .chart .sentence"));
+        assert_eq!(sentences.len(), 4);
+        assert!(sentences.iter().all(|said| said.ends_with('.') && said.len() < 160), "{sentences:?}");
+        // Two levels each, and a dot for every procedure.
+        assert_eq!(texts(&html, &format!("{found} .line .dot")).len(), 4 * 2 * 6);
+        assert_eq!(texts(&html, &format!("{found} .line .dot.ours")).len(), 4 * 2);
+        assert_eq!(texts(&html, &format!("{found} details.in-words dl")).len(), 1);
+    }
+    // Printed: coverage at both levels everywhere, strata of three benchmarks at both.
+    assert_eq!(texts(&html, "#found .line .paper").len(), 4 * 2 + 3 * 2 * 2);
+}
+
+#[test]
+fn a_small_chart_says_what_the_means_are() {
+    let rendered = Rendered::shared();
+    let html = Html::parse_document(rendered.text("report/index.html"));
+    let mean = |procedure: &str| {
+        let is_here = |m: &&conformax_study::Means| {
+            m.benchmark == "cifar100" && m.procedure == procedure && m.alpha == 0.01
+        };
+        rendered.results.means.iter().find(is_here).unwrap().average_size.mean
+    };
+    let said = texts(&html, "[data-found='cifar100'] .chart .sentence")[0].replace('\u{a0}', " ");
+    let wanted = format!(
+        "At α = 0.01 opt-entmax takes {:.3} labels, the others {:.3} (InvProb) to {:.3} (sparsemax).",
+        mean("opt-entmax"),
+        mean("InvProb"),
+        mean("sparsemax")
+    );
+    assert_eq!(said, wanted);
+}
+
+#[test]
 fn says_which_benchmark_is_absent_and_what_to_do() {
     let absent = AbsentBenchmark {
         name: "imagenet5k".to_owned(),
@@ -179,6 +218,9 @@ fn own() -> Results {
     for means in &mut results.means {
         means.benchmark = format!("my {}", means.benchmark);
     }
+    for examples in &mut results.examples {
+        examples.benchmark = format!("my {}", examples.benchmark);
+    }
     results
 }
 
@@ -188,6 +230,7 @@ fn a_study_of_ones_own_is_not_held_against_the_paper() {
     let html = Html::parse_document(rendered.text("report/index.html"));
     assert!(texts(&html, "#found .intro")[0].starts_with("Means over 5 splits."));
     assert!(texts(&html, ".tally").is_empty() && texts(&html, "#claims").is_empty());
+    assert!(texts(&html, "#found .paper").is_empty());
     assert!(!texts(&html, "#provenance .facts")[0].contains("claims"));
     assert!(!rendered.paths().any(|path| path.contains("claims")));
     for table in ["table-1-coverage", "table-3-accuracy"] {

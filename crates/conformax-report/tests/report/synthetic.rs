@@ -1,10 +1,13 @@
 //! Made-up results in the shape of a real study's: four benchmarks, six procedures, ten levels, five splits.
 
-use conformax::{Alpha, CoverageLaw};
+use conformax::{
+    Alpha, CoverageLaw, EntmaxScore, Gamma, Logits, Parameters, Predictor, Row, Score, ScoreSpec, Thresholds,
+};
 use conformax_study::paper::PROCEDURES;
 use conformax_study::{
-    BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance, Record, Results,
-    SplitSummary, Spread, Stratum, TuningComparison, Verdict,
+    Answer, BenchmarkSummary, Claim, CoverageBand, Evidence, ExampleRow, ExampleRule, ExampleScore, Examples,
+    GammaSize, Means, Paired, Provenance, Record, Results, RowKind, SplitSummary, Spread, Stratum,
+    TuningComparison, Verdict,
 };
 
 const BENCHMARKS: [(&str, &str, u64, u64, f64); 4] = [
@@ -75,6 +78,7 @@ pub fn results() -> Results {
         bands(&mut results, name, n_cal, n_test);
         gammas(&mut results, b, name);
         tuning(&mut results, b, name);
+        results.examples.push(examples(b, name, classes as usize));
     }
     results.claims = claims();
     results
@@ -235,6 +239,67 @@ fn tuning(results: &mut Results, b: usize, name: &str) {
                 size_difference: Paired { mean: -0.01, standard_error: 0.002, splits: 100 },
             });
         }
+    }
+}
+
+/// Three rows of each kind, as the library answers about them; the last level of RAPS has full sets.
+fn examples(b: usize, name: &str, classes: usize) -> Examples {
+    let named = |name: &str| ScoreSpec::named(name, Parameters::default()).unwrap();
+    let entmax = |gamma: f64| ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(gamma).unwrap() });
+    let specs =
+        [named("inv_prob"), named("raps"), named("log_margin"), entmax(1.5), named("sparsemax"), entmax(1.3)];
+    let threshold = |procedure: usize, level: usize| match procedure {
+        1 if level == 0 => f64::INFINITY,
+        0 | 1 => 1.0 - 0.06 * (level + 1) as f64,
+        _ => 6.0 / (level + 1) as f64 * (1.0 + 0.4 * procedure as f64),
+    };
+    let levels = 0..10;
+    let row = |place: usize| {
+        let logits: Vec<f32> =
+            (0..classes).map(|class| 6.0 * jitter(&[b as u64, place as u64, class as u64]) as f32).collect();
+        let row = Row::new(&logits).unwrap();
+        let mut labels: Vec<u32> = (0..classes as u32).collect();
+        labels.sort_by(|x, y| row.logit(*y).total_cmp(&row.logit(*x)));
+        labels.truncate(24);
+        let kind = [RowKind::Easy, RowKind::Ambiguous, RowKind::Wrong][place / 3];
+        let answer = |procedure: usize, level: usize| {
+            let model = Predictor::new(specs[procedure], Thresholds::One(threshold(procedure, level)));
+            let (sets, masses) = model.predict_probabilities(Logits::new(&logits, classes).unwrap()).unwrap();
+            let set = sets.get(0).unwrap();
+            let kept = set.iter().copied().zip(masses).filter(|(label, _)| labels.contains(label));
+            let (labels, probabilities) = kept.unzip();
+            Answer { size: set.len() as u64, labels, probabilities }
+        };
+        ExampleRow {
+            row: 1_000 + place as u64,
+            kind,
+            truth: labels[if kind == RowKind::Wrong { 3 } else { 0 }],
+            names: labels.iter().map(|label| format!("class <{label}>")).collect(),
+            logits: labels.iter().map(|label| Some(row.logit(*label))).collect(),
+            scores: specs
+                .iter()
+                .map(|spec| labels.iter().map(|label| Some(spec.score(row, *label))).collect())
+                .collect(),
+            answers: (0..specs.len())
+                .map(|procedure| levels.clone().map(|level| answer(procedure, level)).collect())
+                .collect(),
+            labels,
+        }
+    };
+    let rule = |score: usize, level: usize| {
+        let threshold = Some(threshold(score, level)).filter(|threshold| threshold.is_finite());
+        ExampleRule { score, threshold, is_a_choice: false }
+    };
+    Examples {
+        benchmark: name.to_owned(),
+        scores: specs
+            .iter()
+            .map(|spec| ExampleScore { name: spec.name().to_owned(), gamma: spec.gamma().map(|g| g.value()) })
+            .collect(),
+        rules: (0..specs.len())
+            .map(|score| levels.clone().map(|level| rule(score, level)).collect())
+            .collect(),
+        rows: (0..9).map(row).collect(),
     }
 }
 

@@ -1,0 +1,30 @@
+//! A user's data as a `Benchmark`: read whole, since a procedure is judged on as many divisions of the rows as there are
+//! splits.
+
+use conformax_io::{Block, Source};
+use conformax_study::Benchmark;
+
+use crate::blocks::for_each_block;
+use crate::calibrate::LooksLikeProbabilities;
+use crate::console::Console;
+use crate::failure::Failure;
+
+/// Reads all rows, and names them as files and people do.
+pub(crate) fn read_benchmark(
+    source: Source,
+    name: &str,
+    title: &str,
+    console: &mut Console<'_>,
+) -> Result<Benchmark, Failure> {
+    let mut doubt = LooksLikeProbabilities::new(&source);
+    let (mut whole, mut labels) = (Block { classes: source.classes(), ..Block::default() }, Vec::new());
+    let source = for_each_block(source, "reading", console, |block, console| {
+        doubt.look_at(block, console)?;
+        whole.logits.extend_rows(&block.logits, block.classes, 0..block.rows());
+        labels.extend(block.labels.as_deref().unwrap_or_default());
+        Ok(())
+    })?;
+    let located = |error| source.error_in(&Block::default(), error);
+    let benchmark = Benchmark::new(name, title, whole, labels).map_err(located)?;
+    Ok(benchmark.with_names(source.names().cloned()))
+}

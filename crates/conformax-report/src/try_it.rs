@@ -1,0 +1,120 @@
+//! What *Try it* carries: rows with their scores, and the thresholds of every procedure and level, as JSON.
+//!
+//! The page decides with one comparison whether a label is in a set, so scores are written with as few digits as keep
+//! them on their side of every threshold they are compared with, and thresholds with all.
+
+use std::collections::BTreeMap;
+
+use conformax_study::{ExampleRow, Examples, RowKind};
+use serde_json::{Value, json};
+
+use crate::number;
+use crate::view::View;
+
+/// Fewest digits of a score: those that a bar can show.
+const DIGITS: usize = 4;
+/// Digits of the largest probability of a set, from which the page computes the others.
+const MASS_DIGITS: usize = 7;
+
+/// The benchmarks that have rows to try, for the page's script; `None` where none has.
+pub(crate) fn json(view: &View<'_>) -> Option<Value> {
+    let benchmarks: Vec<Value> =
+        view.results.examples.iter().filter(|of| !of.rows.is_empty()).map(|of| benchmark(view, of)).collect();
+    let procedures = view.styles.iter().map(|style| json!({ "name": style.name, "class": style.class }));
+    (!benchmarks.is_empty() && !view.results.levels.is_empty()).then(|| {
+        json!({
+            "levels": view.levels().map(|(_, alpha)| number::level(alpha)).collect::<Vec<_>>(),
+            "procedures": procedures.collect::<Vec<_>>(),
+            "benchmarks": benchmarks,
+        })
+    })
+}
+
+fn benchmark(view: &View<'_>, of: &Examples) -> Value {
+    let summary = view.results.benchmarks.iter().find(|summary| summary.name == of.benchmark);
+    // γ = 1 has no temperature: its probabilities are those of softmax over the set, as outside the family.
+    let scores = of.scores.iter().map(|score| json!({ "name": score.name, "gamma": score.gamma }));
+    let rules = of.rules.iter().map(|levels| {
+        let rule = levels.iter().map(|rule| json!([rule.score, rule.threshold]));
+        rule.collect::<Vec<_>>()
+    });
+    let mut names: BTreeMap<u32, &str> = BTreeMap::new();
+    for row in &of.rows {
+        names.extend(row.labels.iter().copied().zip(row.names.iter().map(String::as_str)));
+    }
+    json!({
+        "name": of.benchmark,
+        "title": summary.map_or(&of.benchmark, |summary| &summary.title),
+        "scores": scores.collect::<Vec<_>>(),
+        "rules": rules.collect::<Vec<_>>(),
+        "names": names,
+        "rows": of.rows.iter().map(|row| shown_row(of, row)).collect::<Vec<_>>(),
+    })
+}
+
+fn shown_row(of: &Examples, row: &ExampleRow) -> Value {
+    let thresholds = |place: usize| -> Vec<f64> {
+        let rules = of.rules.iter().flatten().filter(|rule| rule.score == place);
+        rules.filter_map(|rule| rule.threshold).collect()
+    };
+    let scores = row.scores.iter().enumerate().map(|(place, scores)| {
+        let thresholds = thresholds(place);
+        let short = |score: &Option<f64>| score.map(|score| shortened(score, &thresholds));
+        scores.iter().map(short).collect::<Vec<_>>()
+    });
+    let sizes = row.answers.iter().map(|levels| levels.iter().map(|answer| answer.size).collect());
+    let masses = row.answers.iter().map(|levels| {
+        let largest = |answer: &conformax_study::Answer| answer.probabilities.first().copied().unwrap_or(0.0);
+        levels.iter().map(|answer| rounded(largest(answer), MASS_DIGITS)).collect()
+    });
+    // Where scores choose among themselves there is no one number to compare, and the sets travel themselves.
+    let mut chosen: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (procedure, levels) in of.rules.iter().enumerate() {
+        for (level, _) in levels.iter().enumerate().filter(|(_, rule)| rule.is_a_choice) {
+            let set = &row.answers[procedure][level].labels;
+            let places = row.labels.iter().enumerate().filter(|(_, label)| set.contains(label));
+            chosen.insert(format!("{procedure},{level}"), places.map(|(place, _)| place).collect());
+        }
+    }
+    json!({
+        "row": number::count(row.row),
+        "kind": match row.kind {
+            RowKind::Easy => "easy",
+            RowKind::Ambiguous => "ambiguous",
+            RowKind::Wrong => "wrong",
+        },
+        "truth": row.labels.iter().position(|label| *label == row.truth),
+        "labels": row.labels,
+        "logits": row.logits,
+        "scores": scores.collect::<Vec<_>>(),
+        "sizes": sizes.collect::<Vec<Vec<u64>>>(),
+        "masses": masses.collect::<Vec<Vec<f64>>>(),
+        "chosen": chosen,
+    })
+}
+
+/// The shortest decimal that every threshold is on the same side of.
+fn shortened(score: f64, thresholds: &[f64]) -> f64 {
+    let agrees =
+        |short: &f64| thresholds.iter().all(|threshold| (score <= *threshold) == (*short <= *threshold));
+    (DIGITS..17).map(|digits| rounded(score, digits)).find(agrees).unwrap_or(score)
+}
+
+fn rounded(value: f64, digits: usize) -> f64 {
+    format!("{value:.*e}", digits - 1).parse().unwrap_or(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_a_score_on_its_side_of_every_threshold() {
+        let score = 1.234_567_890_123_456_7;
+        assert_eq!(shortened(score, &[]), 1.235);
+        assert_eq!(shortened(score, &[1.2346]), 1.234_57);
+        assert_eq!(shortened(score, &[1.3, score]), 1.234_567_89);
+        let above = f64::from_bits(score.to_bits() + 1);
+        assert!(shortened(above, &[score]) > score && shortened(score, &[score]) <= score);
+    }
+}
