@@ -10,7 +10,7 @@ use crate::calibrate::{Calibrator, Gathered, Remember};
 use crate::evaluate::{Evaluator, GroupTally};
 use crate::fingerprint::{Overlap, RowSample, RowSet, mix_all};
 use crate::metrics::Tally;
-use crate::select::{PairCounter, Rival};
+use crate::select::{PairCounter, Rival, Rivals};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
 use crate::{
@@ -309,7 +309,7 @@ fn write_predictor(to: &mut Writer, predictor: &Predictor<ScoreSpec>) {
     }
     to.u8(u8::from(predictor.empty() == Empty::TopLabel));
     write_ranks(to, predictor.ranks());
-    to.option(predictor.rivals(), |to, rivals| to.list(rivals, write_rival));
+    to.option(predictor.rivals(), |to, rivals| to.list(rivals.as_slice(), write_rival));
 }
 
 fn write_rival(to: &mut Writer, rival: &Rival<ScoreSpec>) {
@@ -317,14 +317,15 @@ fn write_rival(to: &mut Writer, rival: &Rival<ScoreSpec>) {
     to.f64(rival.low);
     to.f64(rival.high);
     to.u64(rival.at_low);
+    to.u64(rival.at_high);
     to.scores(&rival.between);
 }
 
 fn read_rival(from: &mut Reader<'_>) -> Result<Rival<ScoreSpec>> {
-    let (score, low, high, at_low) = (read_spec(from)?, from.f64()?, from.f64()?, from.u64()?);
-    let between = from.scores()?;
-    match low <= high && between.is_sorted() {
-        true => Ok(Rival { score, low, high, at_low, between }),
+    let (score, low, high) = (read_spec(from)?, from.f64()?, from.f64()?);
+    let (at_low, at_high, between) = (from.u64()?, from.u64()?, from.scores()?);
+    match low <= high && at_low <= at_high && between.is_sorted() {
+        true => Ok(Rival { score, low, high, at_low, at_high, between: Arc::from(between) }),
         false => Err(from.fault("their candidates' scores are out of order")),
     }
 }
@@ -444,7 +445,8 @@ fn read_predictor(from: &mut Reader<'_>) -> Result<Predictor<ScoreSpec>> {
         None => predictor,
     };
     Ok(match from.option(|from| from.list(read_rival))? {
-        Some(rivals) => predictor.with_rivals(rivals),
+        Some(rivals) if rivals.is_empty() => return Err(from.fault("there is no candidate")),
+        Some(rivals) => predictor.with_rivals(Rivals::new(rivals)),
         None => predictor,
     })
 }
@@ -568,12 +570,8 @@ impl Framed for PairCounter<ScoreSpec> {
     const KIND: u32 = 6;
 
     fn write(&self, to: &mut Writer) {
-        to.list(&self.rivals, |to, rival| {
-            // What has no order yet is written in order.
-            let mut sorted = rival.clone();
-            sorted.between.sort_unstable_by(f64::total_cmp);
-            write_rival(to, &sorted);
-        });
+        to.list(&self.rivals, write_rival);
+        to.list(&self.between, |to, between| to.scores(between));
         to.u64(self.classes as u64);
         write_alpha(to, self.alpha);
         to.u8(u8::from(self.masked == Masked::Never));
@@ -583,14 +581,18 @@ impl Framed for PairCounter<ScoreSpec> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let (rivals, classes) = (from.list(read_rival)?, from.usize()?);
+        let (rivals, between, classes) = (from.list(read_rival)?, from.list(Reader::scores)?, from.usize()?);
         let (alpha, masked) = (read_alpha(from)?, from.choice(&[Masked::Allowed, Masked::Never])?);
         let (scored, n) = (from.u64()?, from.u64()?);
         let rows = read_row_set(from)?;
-        if rivals.is_empty() || n > scored {
+        let counted = |(rival, between): (&Rival<_>, &Vec<f64>)| {
+            rival.between.is_empty() && between.len() as u64 == rival.at_high - rival.at_low
+        };
+        let all_counted = rivals.len() == between.len() && rivals.iter().zip(&between).all(counted);
+        if rivals.is_empty() || n > scored || !all_counted {
             return Err(from.fault("their counts are not those of the candidates"));
         }
-        Ok(Self { rivals, classes, alpha, masked, scored, n, rows })
+        Ok(Self { rivals, between, classes, alpha, masked, scored, n, rows })
     }
 }
 

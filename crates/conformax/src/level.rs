@@ -135,6 +135,8 @@ pub enum Promise {
         /// Calibration rows.
         n: u64,
     },
+    /// Coverage of at least `1 − α` over all rows by a choice that all calibration rows had a say in: no law of coverage.
+    Selected(Level),
     /// An expected loss of at most α.
     Risk {
         /// The bound on the expected loss.
@@ -148,7 +150,7 @@ impl Promise {
     /// Miscoverage level.
     pub fn alpha(&self) -> Alpha {
         match self {
-            Self::Marginal(level) => level.alpha(),
+            Self::Marginal(level) | Self::Selected(level) => level.alpha(),
             Self::Groups { alpha, .. } | Self::Weighted { alpha, .. } | Self::Risk { alpha, .. } => *alpha,
         }
     }

@@ -7,7 +7,7 @@ use crate::kernel::NARROW;
 use crate::rows::{Narrow, drain_chunks, visit_narrow_rows, visit_rows};
 use crate::score::paths::{Paths, Question, ask, known};
 use crate::score::{softmax_over, sort_best_first};
-use crate::select::{Rival, selected_set};
+use crate::select::{Rivals, contested_set};
 use crate::thresholds::{RowThresholds, Thresholds};
 use crate::{Empty, Logit, Logits, Masked, PredictionSets, Ranks, Result, Row, Score};
 
@@ -30,7 +30,7 @@ pub struct Predictor<S> {
     empty: Empty,
     ranks: Option<Ranks>,
     /// Where several candidates are left, which choose among themselves label by label.
-    rivals: Option<Vec<Rival<S>>>,
+    rivals: Option<Rivals<S>>,
 }
 
 impl<S: Score> Predictor<S> {
@@ -65,7 +65,7 @@ impl<S: Score> Predictor<S> {
     }
 
     /// The same predictor with a choice between candidates for every label.
-    pub(crate) fn with_rivals(self, rivals: Vec<Rival<S>>) -> Self {
+    pub(crate) fn with_rivals(self, rivals: Rivals<S>) -> Self {
         Self { rivals: Some(rivals), ..self }
     }
 
@@ -74,8 +74,13 @@ impl<S: Score> Predictor<S> {
         self.rivals.is_some()
     }
 
-    pub(crate) fn rivals(&self) -> Option<&[Rival<S>]> {
-        self.rivals.as_deref()
+    pub(crate) fn rivals(&self) -> Option<&Rivals<S>> {
+        self.rivals.as_ref()
+    }
+
+    /// The sets of the leader alone.
+    pub(crate) fn of_leader(&self) -> Predictor<&S> {
+        Predictor::new(&self.score, self.thresholds.clone()).with_masked(self.masked)
     }
 
     /// The score.
@@ -217,7 +222,8 @@ pub(crate) fn drain_sets<S: Score, T: Logit>(
     drain_chunks(logits, |first, chunk| sets_of_chunk(predictors, first, chunk), take)
 }
 
-fn sets_of_chunk<S: Score, T: Logit>(
+/// The sets of every predictor for the rows of a chunk.
+pub(crate) fn sets_of_chunk<S: Score, T: Logit>(
     predictors: &[Predictor<S>],
     first: usize,
     chunk: Logits<'_, T>,
@@ -227,28 +233,55 @@ fn sets_of_chunk<S: Score, T: Logit>(
     // wide row the pass that checks it is worth sharing.
     if predictors.len() == 1 || chunk.classes() <= NARROW {
         for (predictor, sets) in predictors.iter().zip(&mut all) {
-            match predictor.rivals() {
-                None => ask(&predictor.score, SetsOfChunk { rule: predictor.rule(), first, chunk, sets })?,
-                Some(rivals) => visit_rows(first, chunk, |_, row| {
-                    sets.push_with(|labels| chosen_set(rivals, predictor.rule(), row, labels));
-                    Ok(())
-                })?,
-            }
+            ask(&predictor.score, SetsOfChunk { rule: predictor.rule(), first, chunk, sets })?;
         }
     } else {
         let mut scratch = Vec::new();
         visit_rows(first, chunk, |_, row| {
             for (predictor, sets) in predictors.iter().zip(&mut all) {
                 let (rule, scratch) = (predictor.rule(), &mut scratch);
-                match predictor.rivals() {
-                    None => ask(&predictor.score, SetOfRow { rule, row, sets, scratch }),
-                    Some(rivals) => sets.push_with(|labels| chosen_set(rivals, rule, row, labels)),
-                }
+                ask(&predictor.score, SetOfRow { rule, row, sets, scratch });
             }
             Ok(())
         })?;
     }
+    for (predictor, sets) in predictors.iter().zip(&mut all) {
+        if let Some(rivals) = predictor.rivals() {
+            *sets = contested_sets(rivals, predictor.rule(), chunk, sets)?;
+        }
+    }
     Ok(all)
+}
+
+/// The sets of the leader with those replaced on which others have a say.
+fn contested_sets<S: Score, T: Logit>(
+    rivals: &Rivals<S>,
+    rule: Rule<'_>,
+    chunk: Logits<'_, T>,
+    leading: &PredictionSets,
+) -> Result<PredictionSets> {
+    let mut sets = PredictionSets::with_capacity(chunk.classes(), chunk.len());
+    for (index, leading) in leading.iter().enumerate() {
+        if rivals.leader_decides(leading.len()) {
+            sets.push_with(|labels| labels.extend_from_slice(leading));
+            continue;
+        }
+        let row = chunk.row(index)?;
+        sets.push_with(|labels| {
+            let start = labels.len();
+            contested_set(rivals, rule.masked, row, leading.len(), labels);
+            if rule.empty == Empty::TopLabel && labels.len() == start {
+                labels.extend(top_labels(row));
+            }
+            sort_best_first(row, &mut labels[start..]);
+        });
+    }
+    Ok(sets)
+}
+
+/// The best label and its ties.
+fn top_labels<T: Logit>(row: Row<'_, T>) -> impl Iterator<Item = u32> {
+    (0..row.classes() as u32).filter(move |label| row.logit(*label) == row.max())
 }
 
 /// What decides a row beside its score.
@@ -365,19 +398,6 @@ impl<T: Logit> Question for ProbabilitiesWithin<'_, '_, T> {
     }
 }
 
-/// Appends the set of one row on which several candidates have a say, best first.
-fn chosen_set<S: Score, T: Logit>(rivals: &[Rival<S>], rule: Rule<'_>, row: Row<'_, T>, out: &mut Vec<u32>) {
-    let start = out.len();
-    selected_set(rivals, row, out);
-    if rule.masked == Masked::Never {
-        retain(out, start, |_, label| row.logit(label) > f64::NEG_INFINITY);
-    }
-    if rule.empty == Empty::TopLabel && out.len() == start {
-        out.extend((0..row.classes() as u32).filter(|label| row.logit(*label) == row.max()));
-    }
-    sort_best_first(row, &mut out[start..]);
-}
-
 /// Appends the set of one row, best first.
 #[inline]
 fn set_of_row<P: Paths, T: Logit>(
@@ -410,7 +430,7 @@ fn set_of_row<P: Paths, T: Logit>(
         retain(out, start, |_, label| thresholds.of(label) == f64::INFINITY || ranks.hold(row, label));
     }
     if rule.empty == Empty::TopLabel && out.len() == start {
-        out.extend((0..row.classes() as u32).filter(|label| row.logit(*label) == row.max()));
+        out.extend(top_labels(row));
         sort_best_first(row, &mut out[start..]);
     }
 }

@@ -8,36 +8,42 @@
 //!
 //! It takes two passes over the rows: a [`Tuner`](crate::Tuner) scores their true labels, and the [`PairCounter`] it
 //! finishes to counts pairs at the two scores and keeps those between. A candidate whose least `W` exceeds another's
-//! largest is out, so as a rule one is left and its sets are those of split conformal prediction.
+//! largest is out, so as a rule one is left and its sets are those of split conformal prediction. Where several are
+//! left, the same bound with the row's own labels in place of all classes settles most rows, see [`Rivals`].
+
+mod contest;
+
+pub(crate) use self::contest::{Rivals, contested_set};
+
+use std::sync::Arc;
 
 use crate::fingerprint::RowSet;
+use crate::predict::sets_of_chunk;
 use crate::rows::{map_chunks, visit_rows};
-use crate::score::paths::{Paths, Question, ask};
-use crate::{Alpha, Error, Logit, Logits, Masked, Predictor, Result, Row, Score, Thresholds};
+use crate::score::ranked::{RankedSoftmax, shared_ranking};
+use crate::{
+    Alpha, Error, Labelled, Level, Logit, Logits, Masked, PredictionSets, Predictor, Promise, RapsScore,
+    Result, Row, Score, Thresholds,
+};
 
-/// A candidate and what the calibration rows say of it.
+/// A candidate of a selection, and what the calibration rows say of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rival<S> {
-    pub(crate) score: S,
-    /// The scores of ranks `k − 1` and `k`: −∞ and +∞ where there are none.
-    pub(crate) low: f64,
-    pub(crate) high: f64,
-    /// Pairs that score no more than the lower.
-    pub(crate) at_low: u64,
-    /// The scores of those beyond it, up to the higher.
-    pub(crate) between: Vec<f64>,
+pub struct Rival<S> {
+    /// The candidate.
+    pub score: S,
+    /// The calibration score of rank `k − 1`; −∞ where there is none.
+    pub low: f64,
+    /// That of rank `k`; +∞ where there is none.
+    pub high: f64,
+    /// Pairs of rows and labels that score at most the lower.
+    pub at_low: u64,
+    /// Those that score at most the higher.
+    pub at_high: u64,
+    /// The scores of those that lie between, ascending; a candidate that cannot win needs none.
+    pub between: Arc<[f64]>,
 }
 
 impl<S> Rival<S> {
-    fn least(&self) -> u64 {
-        self.at_low
-    }
-
-    /// With every label of one row more.
-    fn most(&self, classes: usize) -> u64 {
-        self.at_low + self.between.len() as u64 + classes as u64
-    }
-
     /// Pairs of calibration rows that score no more than `t`, which lies between the two.
     fn pairs(&self, t: f64) -> u64 {
         self.at_low + self.between.partition_point(|score| *score <= t) as u64
@@ -48,6 +54,8 @@ impl<S> Rival<S> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairCounter<S> {
     pub(crate) rivals: Vec<Rival<S>>,
+    /// The scores between, of every candidate, in the order rows came.
+    pub(crate) between: Vec<Vec<f64>>,
     pub(crate) classes: usize,
     pub(crate) alpha: Alpha,
     pub(crate) masked: Masked,
@@ -56,6 +64,9 @@ pub struct PairCounter<S> {
     pub(crate) n: u64,
     pub(crate) rows: RowSet,
 }
+
+/// Pairs up to the lower score, and the scores of those up to the higher.
+type Counted = (u64, Vec<f64>);
 
 impl<S: Score + Clone> PairCounter<S> {
     /// Rows taken in so far.
@@ -68,21 +79,60 @@ impl<S: Score + Clone> PairCounter<S> {
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
-        let chunks = map_chunks(logits, |first, chunk| {
-            let each = self.rivals.iter().map(|rival| {
-                let (low, high, masked) = (rival.low, rival.high, self.masked);
-                ask(&rival.score, Pairs { low, high, masked, first, chunk })
-            });
-            each.collect::<Result<Vec<_>>>()
+        let scores: Vec<&S> = self.rivals.iter().map(|rival| &rival.score).collect();
+        let shared = shared_ranking(&scores);
+        let around = self.rivals.iter().flat_map(|rival| {
+            let at = |threshold| Predictor::new(&rival.score, Thresholds::One(threshold));
+            [rival.low, rival.high].map(|threshold| at(threshold).with_masked(self.masked))
+        });
+        let around: Vec<Predictor<&S>> = around.collect();
+        let chunks = map_chunks(logits, |first, chunk| match &shared {
+            Some((draw, raps)) => {
+                let mut counted = vec![(0, Vec::new()); raps.len()];
+                visit_rows(first, chunk, |_, row| {
+                    let ranked = RankedSoftmax::new(row, *draw);
+                    for ((rival, score), counted) in self.rivals.iter().zip(raps).zip(&mut counted) {
+                        self.count_ranked(rival, score, &ranked, row, counted);
+                    }
+                    Ok(())
+                })?;
+                Ok(counted)
+            }
+            None => {
+                let sets = sets_of_chunk(&around, first, chunk)?;
+                self.rivals.iter().zip(sets.chunks(2)).map(|(rival, sets)| count(rival, sets, chunk)).collect()
+            }
         });
         for chunk in chunks.map_err(|error| error.offset_rows(self.n))? {
-            for (rival, (at_low, between)) in self.rivals.iter_mut().zip(chunk) {
+            for ((rival, all), (at_low, between)) in self.rivals.iter_mut().zip(&mut self.between).zip(chunk) {
                 rival.at_low += at_low;
-                rival.between.extend(between);
+                rival.at_high += at_low + between.len() as u64;
+                all.extend(between);
             }
         }
         self.n += logits.len() as u64;
         Ok(())
+    }
+
+    /// Reads a candidate's scores off the row's ranking. Labels of probability zero are not in it and score +∞.
+    fn count_ranked<T: Logit>(
+        &self,
+        rival: &Rival<S>,
+        score: &RapsScore,
+        ranked: &RankedSoftmax,
+        row: Row<'_, T>,
+        (at_low, between): &mut Counted,
+    ) {
+        let impossible = match self.masked {
+            Masked::Allowed if rival.high == f64::INFINITY => row.classes() - ranked.labels().len(),
+            Masked::Allowed | Masked::Never => 0,
+        };
+        for score in ranked.raps_within(score, rival.high).chain((0..impossible).map(|_| f64::INFINITY)) {
+            match score <= rival.low {
+                true => *at_low += 1,
+                false => between.push(score),
+            }
+        }
     }
 
     /// Takes in what another counted for the same candidates.
@@ -103,60 +153,51 @@ impl<S: Score + Clone> PairCounter<S> {
         }
         for (mine, theirs) in self.rivals.iter_mut().zip(other.rivals) {
             mine.at_low += theirs.at_low;
-            mine.between.extend(theirs.between);
+            mine.at_high += theirs.at_high;
         }
+        self.between.iter_mut().zip(other.between).for_each(|(mine, theirs)| mine.extend(theirs));
         self.n += other.n;
         Ok(())
     }
 
     /// Leaves out who cannot win. An error where the rows counted are not those scored.
-    pub fn finish(mut self) -> Result<Selection<S>> {
+    pub fn finish(self) -> Result<Selection<S>> {
         if self.n != self.scored {
             let (wanted, got) = (self.scored as usize, self.n as usize);
             return Err(Error::Rows { what: "rows counted", wanted, got });
         }
-        self.rivals.iter_mut().for_each(|rival| rival.between.sort_unstable_by(f64::total_cmp));
-        let Self { rivals, classes, alpha, masked, n, rows, .. } = self;
-        Ok(Selection { rivals, classes, alpha, masked, n, rows })
+        let Self { mut rivals, between, classes, alpha, masked, n, rows, .. } = self;
+        let alive = alive(&rivals, classes);
+        let left = rivals.iter_mut().zip(between).zip(&alive).filter(|(_, alive)| **alive);
+        for ((rival, mut between), _) in left {
+            between.sort_unstable_by(f64::total_cmp);
+            rival.between = Arc::from(between);
+        }
+        Ok(Selection { rivals, alive, classes, alpha, masked, n, rows })
     }
 }
 
-/// Pairs up to the lower score, and the scores of those up to the higher.
-struct Pairs<'a, T> {
-    low: f64,
-    high: f64,
-    masked: Masked,
-    first: usize,
-    chunk: Logits<'a, T>,
-}
-
-impl<T: Logit> Question for Pairs<'_, T> {
-    type Answer = Result<(u64, Vec<f64>)>;
-
-    fn put<P: Paths>(self, score: &P) -> Self::Answer {
-        let (mut at_low, mut between) = (0, Vec::new());
-        let (mut outer, mut inner) = (Vec::new(), Vec::new());
-        visit_rows(self.first, self.chunk, |_, row| {
-            outer.clear();
-            inner.clear();
-            score.set_into(row, self.high, &mut outer);
-            score.set_into(row, self.low, &mut inner);
-            let possible =
-                |label: &u32| self.masked == Masked::Allowed || row.logit(*label) > f64::NEG_INFINITY;
-            if self.masked == Masked::Never {
-                outer.retain(possible);
-                inner.retain(possible);
+/// What the sets of a chunk at a candidate's two scores say: those within the lower, and the scores of the others.
+fn count<S: Score, T: Logit>(
+    rival: &Rival<S>,
+    sets: &[PredictionSets],
+    chunk: Logits<'_, T>,
+) -> Result<Counted> {
+    let [inner, outer] = sets else { unreachable!("there are two sets for every candidate") };
+    let mut between = Vec::new();
+    if outer.labels().len() > inner.labels().len() {
+        for (index, (inner, outer)) in inner.iter().zip(outer).enumerate() {
+            // Both are in the order of the ranking, and the inner is a part of the outer.
+            let mut rest = inner;
+            for label in if outer.len() > inner.len() { outer } else { &[] } {
+                match rest.split_first() {
+                    Some((next, others)) if next == label => rest = others,
+                    _ => between.push(rival.score.score(chunk.row(index)?, *label)),
+                }
             }
-            at_low += inner.len() as u64;
-            // The inner is a part of the outer, so as many are the same.
-            if outer.len() > inner.len() {
-                let scores = outer.iter().map(|label| score.score(row, *label));
-                between.extend(scores.filter(|score| *score > self.low));
-            }
-            Ok(())
-        })?;
-        Ok((at_low, between))
+        }
     }
+    Ok((inner.labels().len() as u64, between))
 }
 
 /// What calibration on all rows left of the candidates: it makes a predictor.
@@ -175,6 +216,7 @@ impl<T: Logit> Question for Pairs<'_, T> {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection<S> {
     rivals: Vec<Rival<S>>,
+    alive: Vec<bool>,
     classes: usize,
     alpha: Alpha,
     masked: Masked,
@@ -183,9 +225,49 @@ pub struct Selection<S> {
 }
 
 impl<S: Score + Clone> Selection<S> {
+    /// A selection that was made before, from candidates in grid order, the level, the calibration rows and what −∞
+    /// means; `None` where no calibration can have given these.
+    pub fn from_parts(
+        rivals: Vec<Rival<S>>,
+        classes: usize,
+        alpha: Alpha,
+        (n, rows): (u64, RowSet),
+        masked: Masked,
+    ) -> Option<Self> {
+        let pairs = n.checked_mul(classes as u64)?;
+        let alive = alive(&rivals, classes);
+        let sound = |(rival, alive): (&Rival<S>, &bool)| {
+            let Rival { low, high, at_low, at_high, between, .. } = rival;
+            let inside = |score: &f64| *low < *score && score <= high;
+            let counted = match alive {
+                true => between.len() as u64 == at_high - at_low,
+                false => between.is_empty(),
+            };
+            low <= high && *at_high <= pairs && counted && between.is_sorted() && between.iter().all(inside)
+        };
+        let ordered = rivals.iter().all(|rival| rival.at_low <= rival.at_high);
+        let sound = n > 0 && ordered && !rivals.is_empty() && rivals.iter().zip(&alive).all(sound);
+        sound.then(|| Self { rivals, alive, classes, alpha, masked, n, rows })
+    }
+
     /// Miscoverage level.
     pub fn alpha(&self) -> Alpha {
         self.alpha
+    }
+
+    /// What is promised: coverage, and no law of it.
+    pub fn promise(&self) -> Promise {
+        Promise::Selected(Level::new(self.n, self.alpha))
+    }
+
+    /// Number of classes.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+
+    /// What −∞ logits mean.
+    pub fn masked(&self) -> Masked {
+        self.masked
     }
 
     /// Number of calibration rows, all of which chose and calibrate.
@@ -198,85 +280,81 @@ impl<S: Score + Clone> Selection<S> {
         &self.rows
     }
 
-    /// Every candidate, in grid order, and whether it can still win.
-    pub fn candidates(&self) -> Vec<(&S, bool)> {
-        let alive = alive(&self.rivals, self.classes);
-        self.rivals.iter().map(|rival| &rival.score).zip(alive).collect()
+    /// Every candidate, in grid order.
+    pub fn rivals(&self) -> &[Rival<S>] {
+        &self.rivals
+    }
+
+    /// Whether each of them can still win some label of some row.
+    pub fn alive(&self) -> &[bool] {
+        &self.alive
+    }
+
+    /// Index of the one that needs the fewest pairs: it wins wherever the row itself does not tip the balance.
+    pub fn leader(&self) -> usize {
+        leader(&self.rivals)
     }
 
     /// What predicts: one candidate with its threshold where one is left, else all that are.
     pub fn predictor(&self) -> Predictor<S> {
-        let alive = alive(&self.rivals, self.classes);
-        let left: Vec<Rival<S>> = self
-            .rivals
-            .iter()
-            .zip(alive)
-            .filter(|(_, alive)| *alive)
-            .map(|(rival, _)| rival.clone())
-            .collect();
-        let leader = &left[0];
+        let leader = &self.rivals[self.leader()];
         let predictor =
             Predictor::new(leader.score.clone(), Thresholds::One(leader.high)).with_masked(self.masked);
-        if left.len() == 1 { predictor } else { predictor.with_rivals(left) }
+        match self.alive.iter().filter(|alive| **alive).count() {
+            1 => predictor,
+            _ => predictor.with_rivals(Rivals::new(self.rivals.clone())),
+        }
+    }
+
+    /// For each candidate, how many of these rows' true labels it decides.
+    pub fn winners<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<u64>> {
+        let predictor = self.predictor();
+        let (leader, mut wins) = (self.leader(), vec![0; self.rivals.len()]);
+        let Some(rivals) = predictor.rivals() else {
+            wins[leader] = rows.len() as u64;
+            return Ok(wins);
+        };
+        let leading = predictor.of_leader();
+        let chunks = map_chunks(rows.logits(), |first, chunk| {
+            let leading = sets_of_chunk(std::slice::from_ref(&leading), first, chunk)?;
+            let mut wins = vec![0_u64; self.rivals.len()];
+            for (index, size) in leading[0].sizes().enumerate() {
+                let winner = match rivals.leader_decides(size) {
+                    true => leader,
+                    false => rivals.winner(self.masked, chunk.row(index)?, size, rows.labels()[first + index]),
+                };
+                wins[winner] += 1;
+            }
+            Ok(wins)
+        })?;
+        for chunk in chunks {
+            wins.iter_mut().zip(chunk).for_each(|(wins, more)| *wins += more);
+        }
+        Ok(wins)
     }
 }
 
-/// Who can win for some label of some row: not who needs more pairs at best than another at worst.
+/// Who needs the fewest pairs at its higher score; of equals the first.
+fn leader<S>(rivals: &[Rival<S>]) -> usize {
+    let fewer = |best: usize, next: usize| {
+        if rivals[next].at_high < rivals[best].at_high { next } else { best }
+    };
+    (0..rivals.len()).reduce(fewer).unwrap_or_default()
+}
+
+/// Who can win for some label of some row: not who needs more pairs at best than another at worst, with every label of
+/// one row more. Where all thresholds are infinite every set is full, whoever wins.
 fn alive<S>(rivals: &[Rival<S>], classes: usize) -> Vec<bool> {
+    if rivals.iter().all(|rival| rival.high == f64::INFINITY) {
+        let leader = leader(rivals);
+        return (0..rivals.len()).map(|place| place == leader).collect();
+    }
     let beaten = |place: usize| {
-        let least = rivals[place].least();
+        let least = rivals[place].at_low;
         rivals.iter().enumerate().any(|(other, rival)| {
-            let most = rival.most(classes);
+            let most = rival.at_high.saturating_add(classes as u64);
             other != place && (most < least || (most == least && other < place))
         })
     };
     (0..rivals.len()).map(|place| !beaten(place)).collect()
-}
-
-/// Appends the labels of a row that are in the set, in the order of the classes.
-pub(crate) fn selected_set<S: Score, T: Logit>(rivals: &[Rival<S>], row: Row<'_, T>, out: &mut Vec<u32>) {
-    let sets: Vec<(Vec<u32>, Vec<f64>)> =
-        rivals.iter().map(|rival| ask(&rival.score, ScoredSet { row, threshold: rival.high })).collect();
-    // Each set's own scores in order, to count the row's labels up to one of them.
-    let sorted: Vec<Vec<f64>> = sets
-        .iter()
-        .map(|(_, scores)| {
-            let mut sorted = scores.clone();
-            sorted.sort_unstable_by(f64::total_cmp);
-            sorted
-        })
-        .collect();
-    let mut candidates: Vec<u32> = sets.iter().flat_map(|(labels, _)| labels).copied().collect();
-    candidates.sort_unstable();
-    candidates.dedup();
-    // A label that no candidate's set holds is in none.
-    for label in candidates {
-        let mut best: Option<(u64, bool)> = None;
-        for ((rival, (labels, scores)), sorted) in rivals.iter().zip(&sets).zip(&sorted) {
-            let own = labels.iter().position(|other| *other == label).map(|place| scores[place]);
-            let t = own.unwrap_or(f64::INFINITY).clamp(rival.low, rival.high);
-            let pairs = rival.pairs(t) + sorted.partition_point(|score| *score <= t) as u64;
-            if best.is_none_or(|(least, _)| pairs < least) {
-                best = Some((pairs, own.is_some()));
-            }
-        }
-        if best.is_some_and(|(_, inside)| inside) {
-            out.push(label);
-        }
-    }
-}
-
-struct ScoredSet<'a, T> {
-    row: Row<'a, T>,
-    threshold: f64,
-}
-
-impl<T: Logit> Question for ScoredSet<'_, T> {
-    type Answer = (Vec<u32>, Vec<f64>);
-
-    fn put<P: Paths>(self, score: &P) -> Self::Answer {
-        let (mut labels, mut scores) = (Vec::new(), Vec::new());
-        score.scored_set_into(self.row, self.threshold, &mut labels, &mut scores);
-        (labels, scores)
-    }
 }

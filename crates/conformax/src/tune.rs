@@ -13,8 +13,7 @@ use crate::calibrate::{Calibration, Calibrator};
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::predict::drain_sets;
 use crate::rows::{map_chunks, visit_rows};
-use crate::score::paths::known;
-use crate::score::ranked::RankedSoftmax;
+use crate::score::ranked::{RankedSoftmax, shared_ranking};
 use crate::select::{PairCounter, Rival};
 use crate::{
     Alpha, Draw, EntmaxScore, Error, Gamma, Labelled, Lambda, Logit, Logits, Masked, Penalty, Predictor,
@@ -269,19 +268,25 @@ impl<S: Score + Clone> Tuner<S> {
         if scored == 0 {
             return Err(Error::NoTuningRows);
         }
-        let rank = conformal_rank(scored, self.alpha);
+        let rank = conformal_rank(scored, self.alpha).unwrap_or(scored + 1);
         let rivals = self.grid.into_iter().zip(self.scores).map(|(score, scores)| {
             let scores = SortedScores::new(scores)?;
-            let at =
-                |rank: Option<u64>| rank.and_then(|rank| scores.as_slice().get(rank as usize - 1)).copied();
             // Below the first score lies nothing, and too few rows make sets full.
-            let low = at(rank.unwrap_or(scored + 1).checked_sub(1).filter(|rank| *rank > 0));
-            let high = at(rank).unwrap_or(f64::INFINITY);
-            Ok(Rival { score, low: low.unwrap_or(f64::NEG_INFINITY), high, at_low: 0, between: Vec::new() })
+            let at = |rank: u64| match rank {
+                0 => f64::NEG_INFINITY,
+                _ => scores.as_slice().get(rank as usize - 1).copied().unwrap_or(f64::INFINITY),
+            };
+            let (low, high) = (at(rank - 1), at(rank));
+            Ok(Rival { score, low, high, at_low: 0, at_high: 0, between: Default::default() })
         });
-        let rivals = rivals.collect::<Result<Vec<_>>>()?;
+        let mut rivals = rivals.collect::<Result<Vec<_>>>()?;
+        if rivals.iter().all(|rival| rival.high == f64::INFINITY) {
+            // Every set is full, so no score between is needed, and there would be one for every label of every row.
+            rivals.iter_mut().for_each(|rival| rival.low = f64::INFINITY);
+        }
         let (classes, alpha, masked, rows) = (self.classes, self.alpha, self.masked, self.rows.finish());
-        Ok(PairCounter { rivals, classes, alpha, masked, scored, n: 0, rows })
+        let between = vec![Vec::new(); rivals.len()];
+        Ok(PairCounter { rivals, between, classes, alpha, masked, scored, n: 0, rows })
     }
 }
 
@@ -376,18 +381,6 @@ impl<S: Score + Clone> SizeCounter<S> {
     }
 }
 
-/// RAPS's candidates share their softmax and its ranking, which cost far more than a score: the draw and the grid where
-/// all are RAPS of one draw.
-fn shared_ranking<S: Score>(grid: &[S]) -> Option<(Draw, Vec<RapsScore>)> {
-    let raps = |score: &S| match known(score)? {
-        ScoreSpec::Raps(raps) => Some(raps),
-        _ => None,
-    };
-    let grid: Vec<RapsScore> = grid.iter().map(raps).collect::<Option<_>>()?;
-    let draw = grid.first()?.draw;
-    (grid.len() > 1 && grid.iter().all(|score| score.draw == draw)).then_some((draw, grid))
-}
-
 /// The size of a row's set. An infinite threshold takes in labels of probability zero too, which the ranking leaves out.
 fn size_of_ranked<S: Score, T: Logit>(
     score: &RapsScore,
@@ -399,8 +392,7 @@ fn size_of_ranked<S: Score, T: Logit>(
     if threshold == f64::INFINITY && predictor.masked() == Masked::Allowed {
         return row.classes() as u64;
     }
-    let places = 0..ranked.labels().len();
-    places.filter(|place| ranked.raps(score, *place) <= threshold).count() as u64
+    ranked.raps_within(score, threshold).count() as u64
 }
 
 /// What [`tune`] chooses from and on.

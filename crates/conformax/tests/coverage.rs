@@ -9,6 +9,8 @@ mod conditional;
 mod pool;
 #[path = "coverage/procedure.rs"]
 mod procedure;
+#[path = "coverage/selection.rs"]
+mod selection;
 #[path = "coverage/verdict.rs"]
 mod verdict;
 

@@ -6,9 +6,10 @@
 
 use super::ranking::Ranking;
 use super::softmax::Softmax;
-use super::{Draw, RapsScore, sort_best_first};
+use super::paths::known;
+use super::{Draw, RapsScore, Score, sort_best_first};
 use crate::kernel::math;
-use crate::{Logit, Row};
+use crate::{Logit, Row, ScoreSpec};
 
 /// Where a label stands in its row.
 #[derive(Clone, Copy, Debug)]
@@ -214,6 +215,18 @@ pub(crate) fn set_into<S: PlaceScore, T: Logit>(
     ranking.finish(kept);
 }
 
+/// RAPS's candidates share their softmax and its ranking, which cost far more than a score: the draw and the grid where
+/// all are RAPS of one draw.
+pub(crate) fn shared_ranking<S: Score>(grid: &[S]) -> Option<(Draw, Vec<RapsScore>)> {
+    let raps = |score: &S| match known(score)? {
+        ScoreSpec::Raps(raps) => Some(raps),
+        _ => None,
+    };
+    let grid: Vec<RapsScore> = grid.iter().map(raps).collect::<Option<_>>()?;
+    let draw = grid.first()?.draw;
+    (grid.len() > 1 && grid.iter().all(|score| score.draw == draw)).then_some((draw, grid))
+}
+
 /// A row's softmax sorted once, from which RAPS scores of any parameters are read off.
 ///
 /// Tuning compares many (λ, k_reg) on the same rows; only the sort is expensive, and it depends on neither.
@@ -254,6 +267,12 @@ impl RankedSoftmax {
     pub(crate) fn raps(&self, score: &RapsScore, place: usize) -> f64 {
         let (rank, p, cumulative) = self.places[place];
         score.at(Place { rank: f64::from(rank), p, cumulative, top: self.top, u: self.u })
+    }
+
+    /// The scores up to a threshold, down the ranking. Labels of probability zero are not in it.
+    pub(crate) fn raps_within(&self, score: &RapsScore, threshold: f64) -> impl Iterator<Item = f64> {
+        let scores = (0..self.places.len()).map(|place| self.raps(score, place));
+        scores.take_while(move |score| *score <= threshold + SLACK).filter(move |score| *score <= threshold)
     }
 
     /// The RAPS score of a label; one of probability zero is not in the ranking and scores +∞.

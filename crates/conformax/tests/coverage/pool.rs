@@ -53,6 +53,11 @@ impl Rows {
         self.logits().labelled(&self.labels)
     }
 
+    pub fn extend(&mut self, other: &Self) {
+        self.data.extend(&other.data);
+        self.labels.extend(&other.labels);
+    }
+
     pub fn take(&self, places: &[usize]) -> Self {
         let row = |place: &usize| &self.data[place * CLASSES..][..CLASSES];
         Self {
