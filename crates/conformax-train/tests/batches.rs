@@ -11,7 +11,7 @@ use conformax_train::data::{
 };
 use tempfile::TempDir;
 
-const RANDOM: Augment = Augment { flip: true, padding: 4 };
+const RANDOM: Augment = Augment { flip: true, padding: 4, mixup: 0.0 };
 
 /// CIFAR-10 with `train` + 3 images, the bytes of each image telling it from the others.
 fn cifar(train: usize) -> (TempDir, Arc<Examples>) {
@@ -63,7 +63,7 @@ fn an_epoch_sees_each_row_once_in_an_order_of_its_own() {
     // Without changes to the images, a row is known by its first pixel.
     let plan = Plan::training(examples, 4, Augment::default(), 7).unwrap();
     let first_pixels = |batch: &Batch| match &batch.inputs {
-        BatchInputs::Images { values, shape } => {
+        BatchInputs::Images { values, shape, .. } => {
             values.chunks(shape[1..].iter().product()).map(|i| i[0]).collect()
         }
         BatchInputs::Tokens { .. } => Vec::new(),
@@ -103,7 +103,7 @@ fn evaluation_is_in_order_and_leaves_images_alone() {
     let plan = Plan::evaluation(examples.clone(), Part::Test, 2).unwrap();
     let batches = collect(&plan, 0..plan.steps_per_epoch(), 2);
     assert_eq!(batches.iter().map(|batch| batch.labels.as_slice()).collect::<Vec<_>>(), [&[0, 1][..], &[2]]);
-    let BatchInputs::Images { values, shape } = &batches[1].inputs else { panic!("images went in") };
+    let BatchInputs::Images { values, shape, .. } = &batches[1].inputs else { panic!("images went in") };
     assert_eq!(*shape, [1, 3, 32, 32]);
     let wanted = (1..3073).map(|i| ((12 * 31 + i * 7) % 256) as f32 * (1.0 / 255.0));
     assert!(values.iter().copied().eq(wanted));
