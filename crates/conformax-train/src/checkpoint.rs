@@ -36,16 +36,20 @@ const WEIGHTS: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
 
 /// A classifier of somebody else's.
-pub(crate) struct Pretrained<B: Backend> {
+#[derive(Debug)]
+pub struct Pretrained<B: Backend> {
     /// The model with its own head.
-    pub(crate) model: PretrainedModel<B>,
+    pub model: PretrainedModel<B>,
     /// What its logits stand for, in their order.
-    pub(crate) labels: Vec<String>,
+    pub labels: Vec<String>,
 }
 
-/// The kinds of it.
-pub(crate) enum PretrainedModel<B: Backend> {
+/// The kinds of it, with their sizes.
+#[derive(Debug)]
+pub enum PretrainedModel<B: Backend> {
+    /// For texts.
     Bert(Bert<B>, BertConfig),
+    /// For images.
     Vit(Vit<B>, VitConfig),
 }
 
@@ -70,7 +74,7 @@ pub(crate) enum Kind {
 }
 
 /// A model with the folder's weights, its head included.
-pub(crate) fn load_with_head<B: Backend>(folder: &Path, device: &B::Device) -> Result<Pretrained<B>, Error> {
+pub fn load_with_head<B: Backend>(folder: &Path, device: &B::Device) -> Result<Pretrained<B>, Error> {
     let labels = labels(&folder.join(CONFIG))?;
     let model = match kind(folder)? {
         Kind::Bert => {

@@ -129,3 +129,57 @@ impl<B: Kernels> Classifier<B> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::data::{Dataset, ImageTransform, Images, Inputs, Part, Parts, Pixels, Plan, Preparation, Resize};
+    use burn_flex::Flex;
+
+    /// Two images of 3 × 5 pixels, resized, normalised and on the device.
+    fn prepared(resize: Resize, images: Images) -> (Vec<f32>, [usize; 4], Option<[usize; 3]>) {
+        let dataset = Dataset {
+            inputs: Inputs::Images(images),
+            labels: vec![0, 1],
+            class_names: vec!["a".into(), "b".into()],
+            parts: Parts { test: vec![0, 1], ..Parts::default() },
+        };
+        let transform = ImageTransform { resize, mean: vec![0.5; 3], std: vec![0.25; 3] };
+        let examples = std::sync::Arc::new(dataset.prepare(&Preparation::Images(transform)).unwrap());
+        let batch = Plan::evaluation(examples.clone(), Part::Test, 2).unwrap().batch(0).unwrap();
+        let (Input::Images(images), _) = Input::<Flex>::from_batch(batch, &Default::default()) else {
+            panic!("images became texts");
+        };
+        (images.to_data().to_vec().unwrap(), images.dims(), examples.input_shape())
+    }
+
+    #[test]
+    fn images_are_enlarged_on_the_device_as_they_would_be_on_the_cpu() {
+        let bytes: Vec<u8> = (0..90).map(|at| (at * 89 % 256) as u8).collect();
+        let folder = tempfile::tempdir().unwrap();
+        // The same images as files, which the CPU resizes.
+        let files = [0, 1].map(|row| {
+            let path = folder.path().join(format!("{row}.png"));
+            let planes = &bytes[row * 45..][..45];
+            let pixel = |x: u32, y: u32| [0, 1, 2].map(|channel| planes[channel * 15 + (y * 5 + x) as usize]);
+            image::RgbImage::from_fn(5, 3, |x, y| image::Rgb(pixel(x, y))).save(&path).unwrap();
+            path
+        });
+        for resize in [Resize::To { height: 7, width: 11 }, Resize::ShortSide { size: 9, crop: 8 }] {
+            let in_memory = Images::Memory(Pixels::new(bytes.clone(), [3, 3, 5]));
+            let (device, shape, told) = prepared(resize, in_memory);
+            let (cpu, wanted, _) = prepared(resize, Images::Files(files.to_vec()));
+            assert_eq!((shape, told), (wanted, Some([3, wanted[2], wanted[3]])));
+            for (device, cpu) in device.iter().zip(cpu) {
+                assert!((device - cpu).abs() < 1e-5, "{device}, {cpu}");
+            }
+        }
+    }
+
+    #[test]
+    fn images_are_mixed_with_their_opposites() {
+        let images = Tensor::<Flex, 1>::from_floats([0.0, 1.0, 4.0], &Default::default()).reshape([3, 1, 1, 1]);
+        let Input::Images(mixed) = Input::Images(images).mixed(0.75) else { panic!("images became texts") };
+        assert_eq!(mixed.into_data().to_vec::<f32>().unwrap(), [1.0, 1.0, 3.0]);
+    }
+}

@@ -165,3 +165,36 @@ fn an_error_on_a_thread_comes_at_its_step_and_ends_the_batches() {
         "{message}"
     );
 }
+
+#[test]
+fn texts_of_like_length_share_a_batch_and_each_is_seen_once() {
+    const ROWS: usize = 203;
+    let length = |row: usize| 1 + row * 37 % 29;
+    let folder = tempfile::tempdir().unwrap();
+    // A text is known by its number of words, and its label by its row.
+    let rows: String = (0..ROWS).map(|row| format!("{},{}\n", "cat ".repeat(length(row)), row % 7)).collect();
+    let path = folder.path().join("texts.csv");
+    std::fs::write(&path, format!("text,label\n{rows}")).unwrap();
+    let tokenizer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/training-data/tokenizer.json");
+    let preparation = Preparation::Texts(conformax_train::data::Tokenizing { tokenizer, max_length: 64 });
+    let examples = Arc::new(Source::at(&path).unwrap().read().unwrap().prepare(&preparation).unwrap());
+    let plan = Plan::training(examples, 4, Augment::default(), 5).unwrap();
+    let steps = plan.steps_per_epoch();
+    let mut orders = Vec::new();
+    for epoch in 0..2 {
+        let (mut places, mut lengths) = (0, Vec::new());
+        for batch in collect(&plan, epoch * steps..(epoch + 1) * steps, 2) {
+            let BatchInputs::Tokens { mask, shape, .. } = &batch.inputs else { panic!("texts became images") };
+            places += shape[0] * shape[1];
+            lengths.extend(mask.chunks(shape[1]).map(|row| row.iter().sum::<i64>()));
+        }
+        let tokens: i64 = lengths.iter().sum();
+        assert!((places as f64) < 1.35 * tokens as f64, "{places} places for {tokens} tokens");
+        orders.push(lengths.clone());
+        lengths.sort_unstable();
+        let mut wanted: Vec<i64> = (0..ROWS).map(|row| length(row) as i64 + 2).collect();
+        wanted.sort_unstable();
+        assert_eq!(lengths, wanted, "epoch {epoch}");
+    }
+    assert_ne!(orders[0], orders[1]);
+}
