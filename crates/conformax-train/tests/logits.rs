@@ -51,7 +51,7 @@ fn score(checkpoint: &Path, data: &Path, output: &Path) -> Result<Scored, confor
 
 fn read(path: &Path) -> (Vec<f32>, Vec<u32>, Vec<String>) {
     let mut source = Rows::open(&Data::Files(vec![path.to_owned()]), &SourceOptions::default()).unwrap();
-    let names = source.class_names().unwrap().iter().map(ToString::to_string).collect();
+    let names = source.names().unwrap().as_slice().to_vec();
     let (mut all, mut labels, mut block) = (Vec::new(), Vec::new(), Block::default());
     while source.read(&mut block).unwrap() {
         let Values::F32(values) = &block.logits else { panic!("logits are f32") };
