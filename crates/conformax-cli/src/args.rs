@@ -16,7 +16,7 @@ pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
 
 #[cfg(feature = "train")]
-use crate::train;
+use crate::{logits, train};
 use crate::{
     calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, report, split, study,
     tune, weigh,
@@ -86,6 +86,8 @@ pub(crate) enum Command {
     Study(study::StudyArgs),
     #[cfg(feature = "train")]
     Train(train::TrainArgs),
+    #[cfg(feature = "train")]
+    Logits(logits::LogitsArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
 }

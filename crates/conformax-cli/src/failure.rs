@@ -115,7 +115,10 @@ impl From<conformax_study::Error> for Failure {
 #[cfg(feature = "train")]
 impl From<conformax_train::Error> for Failure {
     fn from(error: conformax_train::Error) -> Self {
-        Self::error(error)
+        match error {
+            conformax_train::Error::Unfinished { .. } => Self::Interrupted,
+            error => Self::error(error),
+        }
     }
 }
 

@@ -25,6 +25,8 @@ mod failure;
 mod inspect;
 mod interrupt;
 mod json;
+#[cfg(feature = "train")]
+mod logits;
 mod man;
 mod merge;
 mod model;
@@ -100,6 +102,8 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Study(args) => study::run(&args, console),
         #[cfg(feature = "train")]
         Command::Train(args) => train::run(&args, console),
+        #[cfg(feature = "train")]
+        Command::Logits(args) => logits::run(&args, console),
         Command::Completions(args) => completions::run(&args, console),
         Command::Man(args) => man::run(&args, console),
     }

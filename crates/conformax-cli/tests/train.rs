@@ -138,3 +138,22 @@ fn names_the_build_that_has_gpus() {
     let err = String::from_utf8_lossy(&output.stderr);
     assert!(err.contains("a device is cpu, cuda or cuda:N, got \"gpu\""), "{err}");
 }
+
+#[test]
+fn a_checkpoints_own_head_scores_texts() {
+    let checkpoint = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/checkpoints/bert");
+    let folder = tempfile::tempdir().unwrap();
+    let rows: String = (0..12).map(|row| format!("{},the cat sat\n", row % 3)).collect();
+    std::fs::write(folder.path().join("moods.csv"), format!("mood,review\n{rows}")).unwrap();
+    let checkpoint = checkpoint.display().to_string();
+    let max = ["--max-length", "16"];
+    let args = ["logits", &checkpoint, "moods.csv", "-o", "test.npz", "--text", "review", "--label", "mood", max[0], max[1]];
+    let err = String::from_utf8(done(folder.path(), &args).stderr).unwrap();
+    assert!(err.contains("over 12 rows; classes were matched to labels by number"), "{err}");
+    done(folder.path(), &["calibrate", "test.npz", "--alpha", "0.2", "-o", "model.json"]);
+    let twice = conformax(folder.path(), &args).output().unwrap();
+    assert_eq!(twice.status.code(), Some(2), "{}", String::from_utf8_lossy(&twice.stderr));
+    let other = ["logits", &checkpoint, "moods.csv", "-o", "other.npz", "--text", "words"];
+    let err = String::from_utf8(conformax(folder.path(), &other).output().unwrap().stderr).unwrap();
+    assert!(err.contains("no column `words`; there are `mood`, `review`"), "{err}");
+}

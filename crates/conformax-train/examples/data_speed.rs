@@ -33,7 +33,7 @@ fn cifar10(path: PathBuf) -> Outcome {
     report("read", data.labels.len(), "images", start)?;
     let normal = ImageTransform { mean: vec![0.5; 3], std: vec![0.25; 3], ..ImageTransform::default() };
     let examples = Arc::new(data.prepare(&Preparation::Images(normal))?);
-    let plan = Plan::training(examples, 256, Augment { flip: true, padding: 4 }, 0)?;
+    let plan = Plan::training(examples, 256, Augment { flip: true, padding: 4, mixup: 0.0 }, 0)?;
     for workers in [1, available_parallelism()?.get()] {
         let (start, steps) = (Instant::now(), 3 * plan.steps_per_epoch());
         let rows = Batches::new(plan.clone(), 0..steps, workers)

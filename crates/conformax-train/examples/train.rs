@@ -1,17 +1,38 @@
 //! A run without the command: `cargo run --release -p conformax-train --example train -- CONFIG FOLDER [DEVICE]`.
+//!
+//! Beside the loss it tells the speed of an epoch's steps without the first 32, in which a GPU sets itself up.
 
 use std::error::Error;
 use std::io::Write;
 use std::path::Path;
+use std::time::Instant;
 
 use conformax_train::{Config, Device, EpochRecord, Observer, RunFolder, train};
 
 /// One line per epoch.
-struct Lines;
+#[derive(Default)]
+struct Lines {
+    epoch_start: u64,
+    /// When the first steps of the epoch were done, and the latest.
+    timed: Option<[(u64, Instant); 2]>,
+}
+
+/// Steps of an epoch that are not timed.
+const SETTING_UP: u64 = 32;
 
 impl Observer for Lines {
     fn begin(&mut self, done: u64, steps: u64) {
+        self.epoch_start = done;
         say(format_args!("{done} of {steps} steps are done"));
+    }
+
+    fn steps(&mut self, done: u64, _loss: f64, _accuracy: f64) {
+        let now = (done, Instant::now());
+        match &mut self.timed {
+            Some([_, latest]) => *latest = now,
+            None if done >= self.epoch_start + SETTING_UP => self.timed = Some([now, now]),
+            None => {}
+        }
     }
 
     fn epoch(&mut self, record: &EpochRecord) {
@@ -20,7 +41,12 @@ impl Observer for Lines {
             (Some(loss), Some(accuracy)) => format!("; validation loss {loss:.4}, accuracy {accuracy:.4}"),
             _ => String::new(),
         };
-        say(format_args!("epoch {epoch}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}"));
+        let speed = self.timed.take().map_or(String::new(), |[first, latest]| {
+            let steps = (latest.0 - first.0) as f64;
+            format!("; {:.1} steps a second", steps / (latest.1 - first.1).as_secs_f64())
+        });
+        self.epoch_start = record.step;
+        say(format_args!("epoch {epoch}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}{speed}"));
     }
 }
 
@@ -38,7 +64,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = Path::new(config);
     let config = Config::read(file)?;
     let (folder, _) = RunFolder::open(Path::new(folder), &config)?;
-    let card = train(&config, file.parent().unwrap_or(Path::new(".")), &folder, device, &mut Lines)?.card;
+    let card = train(&config, file.parent().unwrap_or(Path::new(".")), &folder, device, &mut Lines::default())?.card;
     say(format_args!("test accuracy {}, {:.2} steps a second", card.test_accuracy, card.steps_per_second));
     Ok(())
 }

@@ -3,9 +3,16 @@
 use std::fmt;
 use std::str::FromStr;
 
+use burn::tensor::backend::AutodiffBackend;
 use burn_autodiff::Autodiff;
 
 use crate::Error;
+use crate::model::Kernels;
+
+/// A backend that trains, and whose models can be run without training.
+pub(crate) trait TrainingBackend: AutodiffBackend<InnerBackend: Kernels> + Kernels {}
+
+impl<B: AutodiffBackend<InnerBackend: Kernels> + Kernels> TrainingBackend for B {}
 
 /// Portable and deterministic: the backend of the tests.
 pub(crate) type Cpu = Autodiff<burn_flex::Flex>;
@@ -13,6 +20,23 @@ pub(crate) type Cpu = Autodiff<burn_flex::Flex>;
 /// LibTorch, for GPUs.
 #[cfg(feature = "tch")]
 pub(crate) type Cuda = Autodiff<burn_tch::LibTorch>;
+
+/// The GPU of this number, if LibTorch has it.
+#[cfg(feature = "tch")]
+pub(crate) fn gpu(number: usize) -> Result<burn_tch::LibTorchDevice, Error> {
+    let found = tch::Cuda::device_count().max(0) as usize;
+    if number < found {
+        return Ok(burn_tch::LibTorchDevice::Cuda(number));
+    }
+    let hint = "is libtorch_cuda loaded? see docs/training.md";
+    Err(Error::Device(format!("there is no device cuda:{number}; LibTorch finds {found} GPUs; {hint}")))
+}
+
+#[cfg(not(feature = "tch"))]
+pub(crate) fn no_gpu(number: usize) -> Error {
+    let how = "build with the feature `tch`, see docs/training.md";
+    Error::Device(format!("cuda:{number} is not part of this build; {how}"))
+}
 
 /// Where a run computes: `cpu`, `cuda` or `cuda:1`.
 ///

@@ -11,6 +11,10 @@ use crate::training::{Best, Ending};
 pub struct Card {
     /// Version of conformax.
     pub version: &'static str,
+    /// Commit that the program was built from, where it was a release built inside the repository.
+    pub commit: Option<&'static str>,
+    /// What it was made from.
+    pub hashes: Hashes,
     /// Where it computed last.
     pub device: String,
     /// The config, its seed included.
@@ -31,6 +35,15 @@ pub struct Card {
     pub steps_per_second: f64,
     /// Loss and accuracy by epoch.
     pub curve: Curve,
+}
+
+/// SHA-256 sums of what a run was made from.
+#[derive(Clone, Debug, Serialize)]
+pub struct Hashes {
+    /// Of rows, labels and names of classes, as read; of image files on disk, of their names and lengths.
+    pub data: String,
+    /// Of the weights' files that it started from, if there were any.
+    pub checkpoint: Option<String>,
 }
 
 /// How many rows a run had.
@@ -66,7 +79,9 @@ impl Card {
              | ended | {ending} after {steps} steps |\n\
              | speed | {speed:.1} steps a second on {device} |\n\
              | seed | {seed} |\n\
-             | made by | conformax {version} |\n\n\
+             | data | {data} |\n\
+             | checkpoint | {checkpoint} |\n\
+             | made by | conformax {version}, commit {commit} |\n\n\
              ![loss and accuracy by epoch](curve.svg)\n\n\
              ```toml\n{config}```\n",
             accuracy = self.test_accuracy,
@@ -79,7 +94,10 @@ impl Card {
             speed = self.steps_per_second,
             device = self.device,
             seed = self.config.seed,
+            data = self.hashes.data,
+            checkpoint = self.hashes.checkpoint.as_deref().unwrap_or("none"),
             version = self.version,
+            commit = self.commit.unwrap_or("unknown"),
         )
     }
 }

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::data::{Augment, ImageTransform, Preparation, Source, Splitting, Tokenizing};
 use crate::error::{Error, Result};
 use crate::loss::Loss;
+use crate::model::Precision;
 use crate::model::cnn::CnnConfig;
-use crate::training::{Decay, Schedule};
+use crate::training::{AdamW, Decay, Decayed, Schedule};
 
 /// One run: data, model and how it is trained.
 ///
@@ -102,6 +103,9 @@ pub enum Backbone {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TrainingConfig {
+    /// In what numbers matrix products are computed on a GPU.
+    #[serde(default)]
+    pub precision: Precision,
     /// What is minimised; the cross-entropy where nothing is said.
     #[serde(default = "cross_entropy")]
     pub loss: Loss,
@@ -117,9 +121,15 @@ pub struct TrainingConfig {
     /// Share of all steps over which the step size rises to its value.
     #[serde(default)]
     pub warmup: f64,
-    /// AdamW's decoupled weight decay, of all parameters alike.
+    /// AdamW's decoupled weight decay.
     #[serde(default = "default_weight_decay")]
-    pub weight_decay: f32,
+    pub weight_decay: f64,
+    /// What decays: matrices alone unless told otherwise.
+    #[serde(default)]
+    pub decayed: Decayed,
+    /// Share of a label's weight that is spread evenly over all classes while training.
+    #[serde(default)]
+    pub label_smoothing: f64,
     /// Largest norm of all gradients together; larger ones are scaled down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clip_norm: Option<f32>,
@@ -135,7 +145,7 @@ fn cross_entropy() -> Loss {
     Loss::CrossEntropy
 }
 
-fn default_weight_decay() -> f32 {
+fn default_weight_decay() -> f64 {
     0.01
 }
 
@@ -191,12 +201,24 @@ impl Config {
         let (warmup, decay) = (training.warmup, training.weight_decay);
         demand((0.0..1.0).contains(&warmup), "training.warmup", "must be a share from 0 to below 1", warmup)?;
         demand(decay >= 0.0 && decay.is_finite(), "training.weight_decay", "must be at least 0", decay)?;
+        let smoothing = training.label_smoothing;
+        demand(
+            (0.0..1.0).contains(&smoothing),
+            "training.label_smoothing",
+            "must be a share from 0 to below 1",
+            smoothing,
+        )?;
         let norm = training.clip_norm.unwrap_or(1.0);
         demand(norm > 0.0 && norm.is_finite(), "training.clip_norm", "must be above 0", norm)?;
         let patience = training.patience.unwrap_or(1);
         demand(patience >= 1, "training.patience", "must be at least 1", patience)?;
         let every = training.checkpoint_every.unwrap_or(1);
         demand(every >= 1, "training.checkpoint_every", "must be at least 1", every)?;
+        let mixup = self.augment.mixup;
+        demand((0.0..=1.0).contains(&mixup), "augment.mixup", "must be from 0, which is off, to 1", mixup)?;
+        if let ModelConfig::Bert(_) = &self.model {
+            demand(mixup == 0.0, "augment.mixup", "mixes images, and the model takes texts", mixup)?;
+        }
         let length = self.tokens.max_length;
         demand(length >= 3, "tokens.max_length", "must leave room for a token between two markers", length)?;
         match &self.model {
@@ -214,6 +236,12 @@ impl Config {
                 max_length: self.tokens.max_length,
             }),
         }
+    }
+
+    /// What changes the weights.
+    pub(crate) fn adamw(&self) -> AdamW {
+        let TrainingConfig { weight_decay, decayed, clip_norm, .. } = self.training;
+        AdamW { weight_decay, decayed, clip_norm }
     }
 
     /// The step size over `steps` steps.

@@ -41,6 +41,7 @@ pub use image_transform::{ImageTransform, Resize};
 pub use images::{Images, Pixels};
 pub use news_text::Remove;
 pub use plan::Plan;
+pub use resample::{Enlarging, Matrix};
 pub use source::Source;
 pub use splitting::Splitting;
 pub use tokens::Tokenizing;

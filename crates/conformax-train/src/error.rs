@@ -81,6 +81,15 @@ pub enum Error {
         /// The class.
         class: usize,
     },
+    /// The data's classes are not the checkpoint's.
+    #[error("{0}")]
+    Labels(String),
+    /// Somebody asked to stop before all rows had logits.
+    #[error("stopped after the logits of {rows} rows; nothing was written")]
+    Unfinished {
+        /// Rows that had them.
+        rows: usize,
+    },
     /// The device is not there.
     #[error("{0}")]
     Device(String),

@@ -2,38 +2,39 @@
 
 use std::path::Path;
 
-use burn::tensor::backend::Backend;
 use conformax_io::{ArrayShape, Block, ClassNames, Dtype, NpzWriter, Overwrite, Values};
 
 use crate::data::Plan;
 use crate::error::{Error, Result};
-use crate::model::Classifier;
-use crate::training::each_batch;
+use crate::model::{Classifier, Kernels};
+use crate::training::{Observer, each_batch};
 
 /// Runs the model over every row of `plan`, in order, and writes what it says. Returns how many rows it has right: those
 /// whose largest logit, the first of equals, is the label's.
-pub(crate) fn export<B: Backend>(
+pub(crate) fn export<B: Kernels>(
     model: &Classifier<B>,
     plan: Plan,
     class_names: &[String],
-    path: &Path,
+    (path, overwrite): (&Path, Overwrite),
     device: &B::Device,
+    observer: &mut dyn Observer,
 ) -> Result<u64> {
     let classes = class_names.len();
     let names =
         ClassNames::new(class_names.to_vec()).map_err(|problem| conformax_io::Error::new(path, problem))?;
     let shape = ArrayShape { rows: plan.rows() as u64, classes, dtype: Dtype::F32 };
-    let mut writer = NpzWriter::create(path, Overwrite::Replace, shape, Some(names))?;
-    let (mut row, mut correct) = (0, 0);
+    let mut writer = NpzWriter::create(path, overwrite, shape, Some(names))?;
+    let (mut row, mut correct, rows) = (0, 0, plan.rows());
     each_batch(model, plan, device, |logits, labels, _| {
         let values: Vec<f32> = logits.into_data().iter::<f32>().collect();
         if let Some(at) = values.iter().position(|logit| !logit.is_finite()) {
             return Err(Error::Logit { row: row + at / classes, class: at % classes });
         }
-        let rows = values.chunks_exact(classes).zip(&labels);
-        correct += rows.filter(|(logits, label)| top(logits) == **label).count() as u64;
+        correct += values.chunks_exact(classes).zip(&labels).filter(|(logits, label)| top(logits) == **label).count() as u64;
         row += labels.len();
-        write(&mut writer, values, labels, classes)
+        write(&mut writer, values, labels, classes)?;
+        observer.scored(row, rows);
+        if observer.stop() { Err(Error::Unfinished { rows: row }) } else { Ok(()) }
     })?;
     writer.finish()?;
     Ok(correct)

@@ -5,6 +5,8 @@
 //! (TOML)     (data.rs)    (model.rs)     (training.rs)                      (export.rs)
 //! ```
 //!
+//! [`logits`] does the last step alone, with a checkpoint's own head.
+//!
 //! A run is one [`Config`] and one folder. [`train`] takes up a run that was stopped where its last checkpoint is, and
 //! on the CPU ends with the same weights, bit for bit, as one that was never stopped: every step reseeds the backend and
 //! asks for its batch by number.
@@ -24,6 +26,7 @@ mod config;
 mod curve;
 mod error;
 mod export;
+mod logits;
 mod run_folder;
 mod training;
 mod weights;
@@ -33,5 +36,6 @@ pub use card::Card;
 pub use config::{Config, ModelConfig, TokensConfig, TrainingConfig};
 pub use curve::{Curve, EpochRecord};
 pub use error::{Error, Result};
+pub use logits::{LogitsRequest, Matched, Scored, logits};
 pub use run_folder::{Resumed, RunFolder};
-pub use training::{Decay, Observer, Outcome, Schedule, Unobserved, train};
+pub use training::{Decay, Decayed, Observer, Outcome, Schedule, Unobserved, train};

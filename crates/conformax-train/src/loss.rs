@@ -60,6 +60,24 @@ impl Loss {
         }
     }
 
+    /// The mean loss over the rows while training: `smoothing` of each label's weight is spread evenly over all classes.
+    ///
+    /// A loss against label `k` differs from that against `y` by `z_y − z_k` whatever γ is, so the mean of them all needs
+    /// no loss but the label's own.
+    pub fn smoothed<B: Backend>(
+        &self,
+        logits: Tensor<B, 2>,
+        labels: Tensor<B, 1, Int>,
+        smoothing: f64,
+    ) -> Tensor<B, 1> {
+        let loss = self.forward(logits.clone(), labels.clone());
+        if smoothing == 0.0 {
+            return loss;
+        }
+        let own = logits.clone().gather(1, labels.unsqueeze_dim(1)).mean();
+        loss + (own - logits.mean()) * smoothing
+    }
+
     /// The mean loss over the rows: logits `[batch, classes]`, labels `[batch]` below `classes`, result `[1]`.
     pub fn forward<B: Backend>(&self, logits: Tensor<B, 2>, labels: Tensor<B, 1, Int>) -> Tensor<B, 1> {
         self.rows(logits, labels).mean()

@@ -3,30 +3,32 @@
 //! A step is a function of the weights, the moments, the seed and its own number: the backend is reseeded before it, and
 //! its batch is asked for by number. So it does not matter how often a run was stopped on the way.
 
+mod adamw;
 mod checkpointing;
-mod clipping;
 mod evaluation;
 mod looping;
 mod observer;
 mod progress;
 mod schedule;
-mod setting_up;
+pub(crate) mod setting_up;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use burn::module::AutodiffModule;
-use burn::tensor::backend::AutodiffBackend;
+use conformax_io::Overwrite;
 
-use crate::backend::{Cpu, Device};
-use crate::card::{Card, Rows};
+use crate::backend::{Cpu, Device, TrainingBackend};
+use crate::card::{Card, Hashes, Rows};
 use crate::config::Config;
 use crate::data::{Examples, Part, Plan};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::export::export;
 use crate::run_folder::RunFolder;
 use crate::weights;
 
+pub(crate) use adamw::AdamW;
+pub use adamw::Decayed;
 pub(crate) use evaluation::each_batch;
 pub use observer::{Observer, Unobserved};
 pub use progress::{Best, Ending};
@@ -65,36 +67,17 @@ pub fn train(
 ) -> Result<Outcome> {
     match device {
         Device::Cpu => train_on::<Cpu>(config, paths_from, folder, device, &Default::default(), observer),
-        Device::Cuda(number) => train_on_gpu(config, paths_from, folder, number, observer),
+        #[cfg(feature = "tch")]
+        Device::Cuda(number) => {
+            let gpu = crate::backend::gpu(number)?;
+            train_on::<crate::backend::Cuda>(config, paths_from, folder, device, &gpu, observer)
+        }
+        #[cfg(not(feature = "tch"))]
+        Device::Cuda(number) => Err(crate::backend::no_gpu(number)),
     }
 }
 
-#[cfg(feature = "tch")]
-fn train_on_gpu(
-    config: &Config,
-    paths_from: &Path,
-    folder: &RunFolder,
-    number: usize,
-    observer: &mut dyn Observer,
-) -> Result<Outcome> {
-    let found = tch::Cuda::device_count().max(0) as usize;
-    if number >= found {
-        let hint = "is libtorch_cuda loaded? see docs/training.md";
-        return Err(Error::Device(format!(
-            "there is no device cuda:{number}; LibTorch finds {found} GPUs; {hint}"
-        )));
-    }
-    let device = burn_tch::LibTorchDevice::Cuda(number);
-    train_on::<crate::backend::Cuda>(config, paths_from, folder, Device::Cuda(number), &device, observer)
-}
-
-#[cfg(not(feature = "tch"))]
-fn train_on_gpu(_: &Config, _: &Path, _: &RunFolder, number: usize, _: &mut dyn Observer) -> Result<Outcome> {
-    let how = "build with the feature `tch`, see docs/training.md";
-    Err(Error::Device(format!("cuda:{number} is not part of this build; {how}")))
-}
-
-fn train_on<B: AutodiffBackend>(
+fn train_on<B: TrainingBackend>(
     config: &Config,
     paths_from: &Path,
     folder: &RunFolder,
@@ -103,15 +86,16 @@ fn train_on<B: AutodiffBackend>(
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
     let located = config.clone().located(paths_from);
-    let examples = Arc::new(setting_up::examples(&located)?);
+    let (examples, hashes) = setting_up::examples(&located)?;
+    let examples = Arc::new(examples);
     let mut training = Training::<B>::start(&located, examples.clone(), folder, device)?;
     training.run(observer)?;
     let (mut model, progress) = (training.model.valid(), training.progress);
     weights::load(&mut model, folder)?;
     let plan = Plan::evaluation(examples.clone(), Part::Test, config.training.batch_size)?;
-    let rows = plan.rows() as f64;
-    let correct = export(&model, plan, &examples.class_names, &folder.file("test.npz"), device)?;
-    let card = card(config, name, &examples, progress, correct as f64 / rows, folder)?;
+    let (rows, file) = (plan.rows() as f64, folder.file("test.npz"));
+    let correct = export(&model, plan, &examples.class_names, (&file, Overwrite::Replace), device, observer)?;
+    let card = card(config, name, &examples, hashes, progress, correct as f64 / rows, folder)?;
     folder.write("card.md", card.markdown().as_bytes())?;
     folder.write("card.json", &card.json())?;
     Ok(Outcome { card })
@@ -121,6 +105,7 @@ fn card(
     config: &Config,
     device: Device,
     examples: &Examples,
+    hashes: Hashes,
     progress: Progress,
     test_accuracy: f64,
     folder: &RunFolder,
@@ -129,6 +114,8 @@ fn card(
     let parts = &examples.parts;
     Ok(Card {
         version: env!("CARGO_PKG_VERSION"),
+        commit: option_env!("CONFORMAX_COMMIT"),
+        hashes,
         device: device.to_string(),
         config: config.clone(),
         class_names: examples.class_names.clone(),

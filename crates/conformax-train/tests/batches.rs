@@ -11,7 +11,7 @@ use conformax_train::data::{
 };
 use tempfile::TempDir;
 
-const RANDOM: Augment = Augment { flip: true, padding: 4 };
+const RANDOM: Augment = Augment { flip: true, padding: 4, mixup: 0.0 };
 
 /// CIFAR-10 with `train` + 3 images, the bytes of each image telling it from the others.
 fn cifar(train: usize) -> (TempDir, Arc<Examples>) {
@@ -63,7 +63,7 @@ fn an_epoch_sees_each_row_once_in_an_order_of_its_own() {
     // Without changes to the images, a row is known by its first pixel.
     let plan = Plan::training(examples, 4, Augment::default(), 7).unwrap();
     let first_pixels = |batch: &Batch| match &batch.inputs {
-        BatchInputs::Images { values, shape } => {
+        BatchInputs::Images { values, shape, .. } => {
             values.chunks(shape[1..].iter().product()).map(|i| i[0]).collect()
         }
         BatchInputs::Tokens { .. } => Vec::new(),
@@ -103,7 +103,7 @@ fn evaluation_is_in_order_and_leaves_images_alone() {
     let plan = Plan::evaluation(examples.clone(), Part::Test, 2).unwrap();
     let batches = collect(&plan, 0..plan.steps_per_epoch(), 2);
     assert_eq!(batches.iter().map(|batch| batch.labels.as_slice()).collect::<Vec<_>>(), [&[0, 1][..], &[2]]);
-    let BatchInputs::Images { values, shape } = &batches[1].inputs else { panic!("images went in") };
+    let BatchInputs::Images { values, shape, .. } = &batches[1].inputs else { panic!("images went in") };
     assert_eq!(*shape, [1, 3, 32, 32]);
     let wanted = (1..3073).map(|i| ((12 * 31 + i * 7) % 256) as f32 * (1.0 / 255.0));
     assert!(values.iter().copied().eq(wanted));
@@ -164,4 +164,37 @@ fn an_error_on_a_thread_comes_at_its_step_and_ends_the_batches() {
         message.ends_with("class/4.png: the image is 3×3, the others are 2×2; resize them to one size"),
         "{message}"
     );
+}
+
+#[test]
+fn texts_of_like_length_share_a_batch_and_each_is_seen_once() {
+    const ROWS: usize = 203;
+    let length = |row: usize| 1 + row * 37 % 29;
+    let folder = tempfile::tempdir().unwrap();
+    // A text is known by its number of words, and its label by its row.
+    let rows: String = (0..ROWS).map(|row| format!("{},{}\n", "cat ".repeat(length(row)), row % 7)).collect();
+    let path = folder.path().join("texts.csv");
+    std::fs::write(&path, format!("text,label\n{rows}")).unwrap();
+    let tokenizer = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/training-data/tokenizer.json");
+    let preparation = Preparation::Texts(conformax_train::data::Tokenizing { tokenizer, max_length: 64 });
+    let examples = Arc::new(Source::at(&path).unwrap().read().unwrap().prepare(&preparation).unwrap());
+    let plan = Plan::training(examples, 4, Augment::default(), 5).unwrap();
+    let steps = plan.steps_per_epoch();
+    let mut orders = Vec::new();
+    for epoch in 0..2 {
+        let (mut places, mut lengths) = (0, Vec::new());
+        for batch in collect(&plan, epoch * steps..(epoch + 1) * steps, 2) {
+            let BatchInputs::Tokens { mask, shape, .. } = &batch.inputs else { panic!("texts became images") };
+            places += shape[0] * shape[1];
+            lengths.extend(mask.chunks(shape[1]).map(|row| row.iter().sum::<i64>()));
+        }
+        let tokens: i64 = lengths.iter().sum();
+        assert!((places as f64) < 1.35 * tokens as f64, "{places} places for {tokens} tokens");
+        orders.push(lengths.clone());
+        lengths.sort_unstable();
+        let mut wanted: Vec<i64> = (0..ROWS).map(|row| length(row) as i64 + 2).collect();
+        wanted.sort_unstable();
+        assert_eq!(lengths, wanted, "epoch {epoch}");
+    }
+    assert_ne!(orders[0], orders[1]);
 }

@@ -21,5 +21,5 @@ fn every_config_reads_and_says_what_it_must() {
         assert!(text.contains("# Run here: ") != text.contains("# Not run here"), "{}", path.display());
         count += 1;
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
 }

@@ -155,3 +155,23 @@ fn reads_from_a_configuration_and_refuses_an_index_outside_the_family() {
     assert!(message.contains("gamma") && message.contains("0.5"), "{message}");
     assert!(read("name = 'entmax'").is_err() && read("name = 'sparsemax'\ngamma = 2").is_err());
 }
+
+#[test]
+fn a_smoothed_loss_is_the_mean_over_labels_in_its_shares() {
+    const SMOOTHING: f64 = 0.3;
+    let device = Default::default();
+    let (rows, labels) = random_rows(6, 4, 3.0);
+    let logits = Tensor::<Flex, 2>::from_data(TensorData::new(rows.concat(), [6, 4]), &device);
+    let tensor = |labels: &[u32]| {
+        let labels: Vec<i64> = labels.iter().map(|label| i64::from(*label)).collect();
+        Tensor::<Flex, 1, Int>::from_data(TensorData::new(labels, [6]), &device)
+    };
+    for loss in [Loss::CrossEntropy, Loss::Entmax15, Loss::Sparsemax] {
+        let of = |labels: &[u32]| f64::from(loss.forward(logits.clone(), tensor(labels)).into_scalar());
+        let all: f64 = (0..4).map(|class| of(&[class; 6])).sum();
+        let wanted = (1.0 - SMOOTHING) * of(&labels) + SMOOTHING / 4.0 * all;
+        let found = loss.smoothed(logits.clone(), tensor(&labels), SMOOTHING).into_scalar();
+        assert_close(found, wanted, || format!("{loss:?}"));
+        assert_close(loss.smoothed(logits.clone(), tensor(&labels), 0.0).into_scalar(), of(&labels), || "none".into());
+    }
+}

@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use burn::tensor::{Bool, Int, Tensor, TensorData};
 use burn_flex::Flex;
-use burn_nn::Linear;
-use conformax_train::checkpoint::{load_bert, load_vit};
+use conformax_train::checkpoint::{Pretrained, PretrainedModel, load_bert, load_with_head};
 use conformax_train::data::{BatchInputs, Dataset, Inputs, Part, Parts, Plan, Preparation, Tokenizing};
-use safetensors::{Dtype, SafeTensors};
 use serde::Deserialize;
 
 /// What the logits of two implementations in `f32` may differ by.
 const FOREIGN: f32 = 1e-5;
+/// The same after twelve layers of real weights, whose logits are larger.
+const FOREIGN_DEEP: f32 = 2e-4;
 
 #[derive(Deserialize)]
 struct Expected {
@@ -29,6 +29,8 @@ struct Expected {
     types: Vec<Vec<i64>>,
     #[serde(default)]
     images: Vec<Vec<Vec<Vec<f32>>>>,
+    #[serde(default)]
+    cases: Vec<Expected>,
     logits: Option<Vec<Vec<f32>>>,
     pooled: Option<Vec<Vec<f32>>>,
 }
@@ -36,7 +38,9 @@ struct Expected {
 fn folders(name: &str) -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/checkpoints");
     let others = std::env::var_os("CONFORMAX_CHECKPOINTS").map(PathBuf::from);
-    [Some(fixtures), others].into_iter().flatten().map(|folder| folder.join(name)).collect()
+    let folders = [Some(fixtures), others].into_iter().flatten().map(|folder| folder.join(name));
+    // Real weights are not among the fixtures.
+    folders.filter(|folder| folder.exists() || name != "vit-real").collect()
 }
 
 fn expected(folder: &Path) -> Expected {
@@ -48,31 +52,16 @@ fn integers(rows: &[Vec<i64>]) -> Tensor<Flex, 2, Int> {
     Tensor::from_data(data, &Default::default())
 }
 
-/// Gives a model the head that its loader leaves out.
-fn take_head(head: &mut Linear<Flex>, folder: &Path) {
-    let bytes = std::fs::read(folder.join("model.safetensors")).unwrap();
-    let file = SafeTensors::deserialize(&bytes).unwrap();
-    let read = |name: &str| {
-        let view = file.tensor(name).unwrap();
-        let dtype = match view.dtype() {
-            Dtype::F32 => burn::tensor::DType::F32,
-            Dtype::BF16 => burn::tensor::DType::BF16,
-            other => panic!("the fixture has a head of {other:?}"),
-        };
-        TensorData::from_bytes_vec(view.data().to_vec(), view.shape().to_vec(), dtype).convert::<f32>()
-    };
-    let device = Default::default();
-    let weight = Tensor::<Flex, 2>::from_data(read("classifier.weight"), &device).transpose();
-    head.weight = burn::module::Param::from_tensor(weight);
-    head.bias = Some(burn::module::Param::from_data(read("classifier.bias"), &device));
+fn with_head(folder: &Path) -> Pretrained<Flex> {
+    load_with_head(folder, &Default::default()).unwrap()
 }
 
-fn assert_close(got: Tensor<Flex, 2>, wanted: &[Vec<f32>], folder: &Path) {
+fn assert_close(got: Tensor<Flex, 2>, wanted: &[Vec<f32>], most: f32, folder: &Path) {
     assert_eq!(got.dims(), [wanted.len(), wanted[0].len()]);
     let got: Vec<f32> = got.into_data().to_vec().unwrap();
     for (index, (got, wanted)) in got.iter().zip(wanted.concat()).enumerate() {
         assert!(
-            (got - wanted).abs() < FOREIGN,
+            (got - wanted).abs() < most,
             "{}: number {index}: {got}, wanted {wanted}",
             folder.display()
         );
@@ -92,9 +81,11 @@ fn assert_same_tokens(expected: &Expected, folder: &Path) {
         Tokenizing { tokenizer: folder.join("tokenizer.json"), max_length: expected.ids[0].len() };
     let examples = dataset.prepare(&Preparation::Texts(tokenizing)).unwrap();
     let plan = Plan::evaluation(Arc::new(examples), Part::Test, rows).unwrap();
-    let BatchInputs::Tokens { ids, mask, .. } = plan.batch(0).unwrap().inputs else {
+    let BatchInputs::Tokens { ids, mask, shape, .. } = plan.batch(0).unwrap().inputs else {
         panic!("texts became images");
     };
+    // One of the texts is longer than may be kept, so that the batch is as long as the other's.
+    assert_eq!(shape, [rows, expected.ids[0].len()]);
     assert_eq!(ids, expected.ids.concat());
     assert_eq!(mask, expected.mask.concat());
 }
@@ -110,11 +101,13 @@ fn tokens_equal_those_of_transformers() {
 fn bert_logits_equal_those_of_transformers() {
     for folder in folders("bert") {
         let expected = expected(&folder);
-        let mut model = load_bert::<Flex>(&folder, 3, &Default::default()).unwrap();
-        take_head(&mut model.head, &folder);
+        let Pretrained { model: PretrainedModel::Bert(model, _), labels } = with_head(&folder) else {
+            panic!("{} is not a BERT", folder.display());
+        };
+        assert_eq!(labels, ["LABEL_0", "LABEL_1", "LABEL_2"]);
         let mask: Tensor<Flex, 2, Bool> = integers(&expected.mask).greater_elem(0);
         let logits = model.forward(integers(&expected.ids), mask, integers(&expected.types));
-        assert_close(logits, &expected.logits.unwrap(), &folder);
+        assert_close(logits, &expected.logits.unwrap(), FOREIGN, &folder);
     }
 }
 
@@ -125,19 +118,35 @@ fn a_bare_encoder_in_half_precision_gives_the_same_pooled_states() {
         let model = load_bert::<Flex>(&folder, 3, &Default::default()).unwrap();
         let mask: Tensor<Flex, 2, Bool> = integers(&expected.mask).greater_elem(0);
         let pooled = model.pooled(integers(&expected.ids), mask, integers(&expected.types));
-        assert_close(pooled, &expected.pooled.unwrap(), &folder);
+        assert_close(pooled, &expected.pooled.unwrap(), FOREIGN, &folder);
     }
+}
+
+/// The folder's logits of the images, and the head's part in it, are the other's.
+fn assert_same_logits(folder: &Path, expected: &Expected, most: f32) {
+    let Pretrained { model: PretrainedModel::Vit(model, _), .. } = with_head(folder) else {
+        panic!("{} is not a ViT", folder.display());
+    };
+    let images = &expected.images;
+    let [height, width] = [images[0][0].len(), images[0][0][0].len()];
+    let values = images.concat().concat().concat();
+    let data = TensorData::new(values, [images.len(), 3, height, width]);
+    let logits = model.for_images([height, width]).forward(Tensor::from_data(data, &Default::default()));
+    assert_close(logits, expected.logits.as_ref().unwrap(), most, folder);
 }
 
 #[test]
 fn vit_logits_equal_those_of_transformers() {
     for folder in folders("vit") {
-        let expected = expected(&folder);
-        let mut model = load_vit::<Flex>(&folder, 3, &Default::default()).unwrap();
-        take_head(&mut model.head, &folder);
-        let shape = [expected.images.len(), 3, 8, 8];
-        let values = expected.images.concat().concat().concat();
-        let images = Tensor::from_data(TensorData::new(values, shape), &Default::default());
-        assert_close(model.forward(images), &expected.logits.unwrap(), &folder);
+        assert_same_logits(&folder, &expected(&folder), FOREIGN);
+    }
+}
+
+#[test]
+fn logits_of_real_weights_equal_those_of_transformers_at_every_size() {
+    for folder in folders("vit-real") {
+        for case in expected(&folder).cases {
+            assert_same_logits(&folder, &case, FOREIGN_DEEP);
+        }
     }
 }

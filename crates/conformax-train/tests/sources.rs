@@ -90,7 +90,7 @@ fn images_of_any_size_become_batches_of_one() {
     let examples = Arc::new(data.read().unwrap().prepare(&Preparation::Images(transform)).unwrap());
     for (part, rows) in [(Part::Train, 2), (Part::Test, 1)] {
         let batch = Plan::evaluation(examples.clone(), part, 8).and_then(|plan| plan.batch(0)).unwrap();
-        let BatchInputs::Images { values, shape } = batch.inputs else { panic!("images went in") };
+        let BatchInputs::Images { values, shape, .. } = batch.inputs else { panic!("images went in") };
         assert_eq!(shape, [rows, 3, 3, 3]);
         for (plane, wanted) in values.chunks(9).zip([1.0, 0.2, 0.0].into_iter().cycle()) {
             assert!(plane.iter().all(|value: &f32| (value - wanted).abs() < 1e-6), "{plane:?}, not {wanted}");

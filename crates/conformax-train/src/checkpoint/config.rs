@@ -11,10 +11,20 @@ use super::architecture::Architecture;
 /// Keys whose other values would make another model of the same tensors, with the one value we compute.
 const FIXED: [(&str, &str); 2] = [("hidden_act", "gelu"), ("position_embedding_type", "absolute")];
 
+/// What a config calls its model, if anything.
+pub(super) fn model_type(path: &Path) -> Result<Option<String>, Error> {
+    Ok(value(path)?.get("model_type").and_then(Value::as_str).map(str::to_owned))
+}
+
+/// A file of JSON.
+pub(super) fn value(path: &Path) -> Result<Value, Error> {
+    let bytes = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    serde_json::from_slice(&bytes).map_err(|error| problem(path, error.to_string()))
+}
+
 /// Reads a config and refuses one of another architecture or with parts this crate does not have.
 pub(super) fn read<C: DeserializeOwned>(path: &Path, architecture: Architecture) -> Result<C, Error> {
-    let bytes = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| problem(path, error.to_string()))?;
+    let value = value(path)?;
     let model = value.get("model_type").and_then(Value::as_str);
     if model != Some(architecture.name()) {
         let found = model.unwrap_or("not given");
@@ -75,6 +85,6 @@ pub(super) fn check_division(path: &Path, whole: (&str, usize), part: (&str, usi
     Err(problem(path, format!("{} {} is not a multiple of {} {}", whole.0, whole.1, part.0, part.1)))
 }
 
-fn problem(path: &Path, problem: String) -> Error {
+pub(super) fn problem(path: &Path, problem: String) -> Error {
     Error::Config { path: path.into(), problem }
 }

@@ -4,7 +4,9 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
 use burn::tensor::backend::Backend;
 
-/// A parameter of the backbone.
+use super::tensors::Head;
+
+/// A parameter of the model.
 pub(super) struct Parameter {
     /// Its place in the model, dots between.
     pub(super) path: String,
@@ -12,11 +14,11 @@ pub(super) struct Parameter {
     pub(super) file_shape: Vec<usize>,
 }
 
-/// Every parameter but the head's, in the model's order. None is drawn for it: Burn's are lazy, and stay so.
-pub(super) fn backbone_parameters<B: Backend, M: Module<B>>(model: &M) -> Vec<Parameter> {
+/// Every parameter but a new head's, in the model's order. None is drawn for it: Burn's are lazy, and stay so.
+pub(super) fn parameters<B: Backend, M: Module<B>>(model: &M, head: Head) -> Vec<Parameter> {
     let mut list = List { path: Vec::new(), owners: Vec::new(), parameters: Vec::new() };
     model.visit(&mut list);
-    list.parameters.retain(|parameter| !parameter.path.starts_with("head."));
+    list.parameters.retain(|parameter| head == Head::Own || !parameter.path.starts_with("head."));
     list.parameters
 }
 

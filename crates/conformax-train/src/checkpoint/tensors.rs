@@ -1,7 +1,7 @@
 //! `model.safetensors` → the parameters of a model, each checked by name, type and shape before any is replaced.
 
-use std::collections::BTreeMap;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use burn::tensor::DType;
@@ -11,28 +11,75 @@ use burn_store::{ModuleSnapshot, ModuleStore, PyTorchToBurnAdapter, SafetensorsS
 
 use super::Error;
 use super::architecture::Architecture;
-use super::parameters::{Parameter, backbone_parameters};
+use super::parameters::{Parameter, parameters};
+use super::{INDEX, WEIGHTS};
 
-/// Replaces every parameter of the backbone by the file's.
+/// Replaces every parameter of the backbone, and of the head if it is wanted, by the folder's.
 pub(super) fn fill<B: Backend, M: ModuleSnapshot<B>>(
     model: &mut M,
     architecture: Architecture,
-    path: &Path,
+    folder: &Path,
+    head: Head,
 ) -> Result<(), Error> {
-    let mut file = File::open(path, architecture)?;
-    let tensors = backbone_parameters(model)
+    let (path, tensors) = read(folder)?;
+    let mut file = File::new(&path, tensors, architecture);
+    let tensors = parameters(model, head)
         .into_iter()
         .map(|parameter| file.take(parameter, B::FloatElem::dtype()))
         .collect::<Result<Vec<_>, Error>>()?;
     file.check_rest()?;
     let result = model.apply(tensors, None, Some(Box::new(PyTorchToBurnAdapter)), false);
     match result.errors.first() {
-        Some(error) => Err(damaged(path, error)),
+        Some(error) => Err(damaged(&path, error)),
         None => Ok(()),
     }
 }
 
-/// The tensors of a file that no parameter has taken yet.
+/// What becomes of the head that a checkpoint may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    /// It is left out.
+    New,
+    /// It is loaded.
+    Own,
+}
+
+/// All tensors of a folder, and the file that names them: the one, or the index of several.
+fn read(folder: &Path) -> Result<(PathBuf, BTreeMap<String, TensorSnapshot>), Error> {
+    let mut tensors = BTreeMap::new();
+    for path in files(folder)? {
+        // Read whole and not mapped: a file that shrinks meanwhile must be an error, not a signal.
+        let bytes = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+        let mut store = SafetensorsStore::from_bytes(Some(bytes));
+        tensors.extend(store.get_all_snapshots().map_err(|error| damaged(&path, error))?.clone());
+    }
+    let index = folder.join(INDEX);
+    let path = if index.is_file() { index } else { folder.join(WEIGHTS) };
+    Ok((path, tensors))
+}
+
+/// The weights' files, those of an index in the order of their names.
+pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
+    /// `model.safetensors.index.json`: which file each tensor is in.
+    #[derive(serde::Deserialize)]
+    struct Index {
+        weight_map: BTreeMap<String, String>,
+    }
+    let path = folder.join(INDEX);
+    if !path.is_file() {
+        return Ok(vec![folder.join(WEIGHTS)]);
+    }
+    let bytes = std::fs::read(&path).map_err(|source| Error::Read { path: path.clone(), source })?;
+    let index: Index = serde_json::from_slice(&bytes)
+        .map_err(|error| Error::Config { path: path.clone(), problem: error.to_string() })?;
+    let names: BTreeSet<String> = index.weight_map.into_values().collect();
+    match names.iter().find(|name| Path::new(name).file_name().is_none_or(|file| file != name.as_str())) {
+        Some(name) => Err(Error::Config { path, problem: format!("{name} is not the name of a file beside it") }),
+        None => Ok(names.iter().map(|name| folder.join(name)).collect()),
+    }
+}
+
+/// The tensors of a checkpoint that no parameter has taken yet.
 struct File<'a> {
     path: &'a Path,
     architecture: Architecture,
@@ -42,18 +89,18 @@ struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// Read whole and not mapped: a file that shrinks meanwhile must be an error, not a signal.
-    fn open(path: &'a Path, architecture: Architecture) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(|source| Error::Read { path: path.into(), source })?;
-        let mut store = SafetensorsStore::from_bytes(Some(bytes));
-        let tensors = store.get_all_snapshots().map_err(|error| damaged(path, error))?.clone();
+    fn new(path: &'a Path, tensors: BTreeMap<String, TensorSnapshot>, architecture: Architecture) -> Self {
         let prefix = format!("{}.", architecture.name());
         let inside = tensors.keys().any(|name| name.starts_with(&prefix));
-        Ok(Self { path, architecture, prefix: if inside { prefix } else { String::new() }, tensors })
+        Self { path, architecture, prefix: if inside { prefix } else { String::new() }, tensors }
     }
 
     fn take(&mut self, parameter: Parameter, dtype: DType) -> Result<TensorSnapshot, Error> {
-        let tensor = format!("{}{}", self.prefix, self.architecture.file_name(&parameter.path));
+        // A head is beside the backbone, not part of it.
+        let tensor = match parameter.path.strip_prefix("head.") {
+            Some(part) => format!("classifier.{part}"),
+            None => format!("{}{}", self.prefix, self.architecture.file_name(&parameter.path)),
+        };
         let stored = self
             .tensors
             .remove(&tensor)

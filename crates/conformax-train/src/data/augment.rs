@@ -4,13 +4,22 @@ use conformax::Generator;
 use serde::{Deserialize, Serialize};
 
 /// How training images are changed at random, anew in each epoch. By default they are not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Augment {
     /// Half of the images are mirrored, left to right.
     pub flip: bool,
     /// A border of this many black pixels is added on each side, and an image of the old size cut out anywhere.
     pub padding: usize,
+    /// Each image is mixed with another of its batch, in shares drawn from a Beta distribution with this number twice;
+    /// its loss is mixed alike. 0, which is off, to 1.
+    #[serde(skip_serializing_if = "is_off")]
+    pub mixup: f64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_off(mixup: &f64) -> bool {
+    *mixup == 0.0
 }
 
 /// Where an image lands: shifted into its frame, then perhaps mirrored.
@@ -32,6 +41,27 @@ impl Augment {
             padding => draws.below(2 * padding as u64 + 1) as isize - padding as isize,
         };
         Placement { down: shift(), right: shift(), mirrored }
+    }
+
+    /// The share of themselves that the images of a batch keep; nothing where images are not mixed.
+    ///
+    /// Jöhnk's way to draw from a Beta distribution: two powers of uniform numbers, until they sum to at most 1. At
+    /// the largest `mixup` allowed every second pair does.
+    pub(crate) fn kept(&self, mut draws: Generator) -> Option<f64> {
+        if self.mixup == 0.0 {
+            return None;
+        }
+        let mut power = || {
+            const STEPS: u64 = 1 << 53;
+            ((draws.below(STEPS) as f64 + 0.5) / STEPS as f64).powf(1.0 / self.mixup)
+        };
+        loop {
+            let (one, other) = (power(), power());
+            // Both may be too small for a number; then neither says anything.
+            if one + other <= 1.0 && one + other > 0.0 {
+                return Some(one / (one + other));
+            }
+        }
     }
 }
 
@@ -99,7 +129,7 @@ mod tests {
 
     #[test]
     fn every_shift_is_as_likely_and_half_are_mirrored() {
-        let augment = Augment { flip: true, padding: 1 };
+        let augment = Augment { flip: true, padding: 1, ..Augment::default() };
         let mut counts = std::collections::BTreeMap::new();
         let epoch = Generator::new(5, "augment").stream(0);
         for row in 0..18_000 {
@@ -108,6 +138,21 @@ mod tests {
         }
         // Eighteen placements, a thousand each, standard deviation 31.
         assert!(counts.len() == 18 && counts.values().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn shares_follow_the_beta_distribution() {
+        assert_eq!(Augment::default().kept(Generator::new(1, "mixup")), None);
+        for mixup in [0.2, 1.0] {
+            let augment = Augment { mixup, ..Augment::default() };
+            let draws = Generator::new(3, "mixup");
+            let shares: Vec<f64> = (0..20_000).map(|step| augment.kept(draws.stream(step)).unwrap()).collect();
+            let mean = shares.iter().sum::<f64>() / 20_000.0;
+            let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / 20_000.0;
+            // Half, and 1/(4(2a + 1)).
+            assert!((mean - 0.5).abs() < 0.01, "{mean}");
+            assert!((variance - 0.25 / (2.0 * mixup + 1.0)).abs() < 0.005, "{variance} at {mixup}");
+        }
     }
 
     #[test]

@@ -1,5 +1,9 @@
 //! `Batch`: what a model sees at one step.
 
+use std::sync::Arc;
+
+use super::Enlarging;
+
 /// Inputs and labels of one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
@@ -20,6 +24,8 @@ pub enum BatchInputs {
         values: Vec<f32>,
         /// Images, channels, height, width.
         shape: [usize; 4],
+        /// How the device makes them larger, if it does.
+        enlarging: Option<Arc<Enlarging>>,
     },
     /// Tokens of documents, padded to one length.
     Tokens {

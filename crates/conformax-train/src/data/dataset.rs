@@ -2,7 +2,11 @@
 
 use std::ops::Range;
 
+use sha2::{Digest, Sha256};
+
+use super::error::InFile;
 use super::{Error, Images, Result};
+use crate::checkpoint::hexadecimal;
 
 /// What a classifier learns from.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +22,35 @@ pub struct Dataset {
 }
 
 impl Dataset {
+    /// The SHA-256 of inputs, labels and names, in hexadecimal digits. Image files are told by class, name and length:
+    /// reading all of ImageNet for a sum would take as long as an epoch.
+    pub(crate) fn digest(&self) -> Result<String> {
+        let mut sum = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            // With their length first: "ab" and "c" are not "a" and "bc".
+            sum.update((bytes.len() as u64).to_le_bytes());
+            sum.update(bytes);
+        };
+        self.class_names.iter().for_each(|name| add(name.as_bytes()));
+        let labels: Vec<u8> = self.labels.iter().flat_map(|label| label.to_le_bytes()).collect();
+        add(&labels);
+        match &self.inputs {
+            Inputs::Texts(texts) => texts.iter().for_each(|text| add(text.as_bytes())),
+            Inputs::Images(Images::Memory(pixels)) => {
+                (0..self.labels.len()).for_each(|row| add(pixels.row(row)));
+            }
+            Inputs::Images(Images::Files(files)) => {
+                for file in files {
+                    let name = file.file_name().unwrap_or_default();
+                    add(name.as_encoded_bytes());
+                    let length = std::fs::metadata(file).in_file(file)?.len();
+                    add(&length.to_le_bytes());
+                }
+            }
+        }
+        Ok(hexadecimal(&sum.finalize()))
+    }
+
     /// Number of classes.
     pub fn classes(&self) -> usize {
         self.class_names.len()
@@ -90,5 +123,25 @@ impl Part {
             Self::Validation => "validation",
             Self::Test => "test",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_digest_tells_data_apart() {
+        let data = |texts: [&str; 2], labels: [u32; 2]| Dataset {
+            inputs: Inputs::Texts(texts.map(str::to_owned).to_vec()),
+            labels: labels.to_vec(),
+            class_names: vec!["a".into(), "b".into()],
+            parts: Parts::in_sequence(1, 0, 1),
+        };
+        let digest = |data: Dataset| data.digest().unwrap();
+        let one = digest(data(["ab", "c"], [0, 1]));
+        assert_eq!((one.len(), one.clone()), (64, digest(data(["ab", "c"], [0, 1]))));
+        assert_ne!(one, digest(data(["a", "bc"], [0, 1])));
+        assert_ne!(one, digest(data(["ab", "c"], [1, 1])));
     }
 }

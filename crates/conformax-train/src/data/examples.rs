@@ -1,9 +1,11 @@
 //! `Examples`: a data set that is ready to be cut into batches.
 
+use std::sync::Arc;
+
 use super::augment::{Affine, Placement};
 use super::error::Problem;
 use super::tokens::Tokens;
-use super::{BatchInputs, Dataset, Error, ImageTransform, Images, Inputs, Parts, Result, Tokenizing};
+use super::{BatchInputs, Dataset, Enlarging, Error, ImageTransform, Images, Inputs, Parts, Resize, Result, Tokenizing};
 
 /// How inputs become numbers.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,6 +41,8 @@ struct PreparedImages {
     affine: Vec<Affine>,
     /// Channels, height and width of what goes into a batch.
     shape: [usize; 3],
+    /// What the device does to them afterwards.
+    enlarging: Option<Arc<Enlarging>>,
 }
 
 impl Dataset {
@@ -71,7 +75,11 @@ impl Examples {
     /// Channels, height and width of images; nothing for texts.
     pub fn input_shape(&self) -> Option<[usize; 3]> {
         match &self.prepared {
-            Prepared::Images(images) => Some(images.shape),
+            Prepared::Images(PreparedImages { shape, enlarging: None, .. }) => Some(*shape),
+            Prepared::Images(PreparedImages { shape, enlarging: Some(enlarging), .. }) => {
+                let [height, width] = enlarging.to();
+                Some([shape[0], height, width])
+            }
             Prepared::Tokens(_) => None,
         }
     }
@@ -88,7 +96,15 @@ impl Examples {
     pub(crate) fn inputs(&self, rows: &[usize], place: impl Fn(usize) -> Placement) -> Result<BatchInputs> {
         match &self.prepared {
             Prepared::Images(images) => images.inputs(rows, place),
-            Prepared::Tokens(tokens) => Ok(token_inputs(tokens, rows)),
+            Prepared::Tokens(tokens) => Ok(tokens.batch(rows)),
+        }
+    }
+
+    /// How long a row is, where rows differ in it: a batch is as long as its longest.
+    pub(crate) fn length(&self, row: usize) -> Option<usize> {
+        match &self.prepared {
+            Prepared::Images(_) => None,
+            Prepared::Tokens(tokens) => Some(tokens.length(row)),
         }
     }
 }
@@ -98,8 +114,17 @@ impl PreparedImages {
         transform.check()?;
         let affine = transform.affine(images.channels())?;
         let [channels, height, width] = images.get(0)?.shape;
+        let enlarging = match &images {
+            // Of one size, and fewer bytes for the device than what they become.
+            Images::Memory(_) => transform.enlarging([height, width]).map(Arc::new),
+            Images::Files(_) => None,
+        };
+        let transform = match enlarging {
+            Some(_) => ImageTransform { resize: Resize::Keep, ..transform },
+            None => transform,
+        };
         let [height, width] = transform.output_size([height, width]);
-        Ok(Self { images, transform, affine, shape: [channels, height, width] })
+        Ok(Self { images, transform, affine, shape: [channels, height, width], enlarging })
     }
 
     fn inputs(&self, rows: &[usize], place: impl Fn(usize) -> Placement) -> Result<BatchInputs> {
@@ -111,7 +136,8 @@ impl PreparedImages {
             self.check_size(*row, [image.shape[1], image.shape[2]])?;
             self.transform.write(&image, &self.affine, place(*row), out);
         }
-        Ok(BatchInputs::Images { values, shape: [rows.len(), channels, height, width] })
+        let shape = [rows.len(), channels, height, width];
+        Ok(BatchInputs::Images { values, shape, enlarging: self.enlarging.clone() })
     }
 
     fn check_size(&self, row: usize, size: [usize; 2]) -> Result<()> {
@@ -125,11 +151,4 @@ impl PreparedImages {
             _ => Ok(()),
         }
     }
-}
-
-fn token_inputs(tokens: &Tokens, rows: &[usize]) -> BatchInputs {
-    let room = || Vec::with_capacity(rows.len() * tokens.max_length);
-    let (mut ids, mut mask, mut types) = (room(), room(), room());
-    rows.iter().for_each(|row| tokens.append(*row, &mut ids, &mut mask, &mut types));
-    BatchInputs::Tokens { ids, mask, types, shape: [rows.len(), tokens.max_length] }
 }

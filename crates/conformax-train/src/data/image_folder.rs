@@ -33,6 +33,13 @@ pub(crate) fn read(path: &Path, validation: &str, test: &str) -> Result<Dataset>
     })
 }
 
+/// Whether the first file of the first class is named like an image.
+pub(crate) fn has_images(path: &Path) -> Result<bool> {
+    let classes = ClassFolders::list(&subfolder(path, "train").unwrap_or_else(|| path.to_owned()))?;
+    let first = classes.classes.first().and_then(|(_, files)| files.first());
+    Ok(first.is_some_and(|file| check_name(file).is_ok()))
+}
+
 /// Says at once what would otherwise fail in the middle of an epoch.
 fn check_name(file: &Path) -> Result<()> {
     let extension = file.extension().and_then(|extension| extension.to_str()).unwrap_or_default();

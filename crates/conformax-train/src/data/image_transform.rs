@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::augment::{Affine, Placement};
 use super::images::Image;
-use super::resample::{Axis, resample};
+use super::resample::{Axis, Enlarging, resample};
 use super::{Error, Result};
 
 /// Size and scale of the images a model sees: `(pixel / 255 − mean) / std`, channel by channel.
@@ -95,6 +95,17 @@ impl ImageTransform {
                 write_planes(&resample(&image.planes, &vertical, &horizontal), width, affine, placement, out);
             }
         }
+    }
+
+    /// How images of this height and width become larger; nothing where they stay, or become smaller on a side.
+    pub(crate) fn enlarging(&self, size: [usize; 2]) -> Option<Enlarging> {
+        let Frame { size: whole, window } = self.frame(size)?;
+        let grows = (0..2).all(|side| window[side].len() >= size[side]);
+        let [rows, columns] = window;
+        grows.then(|| Enlarging {
+            vertical: Axis::new(size[0], whole[0], rows).matrix(),
+            horizontal: Axis::new(size[1], whole[1], columns).matrix(),
+        })
     }
 
     /// Nothing where the image stays as it is.

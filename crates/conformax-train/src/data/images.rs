@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use image::{ImageReader, Limits};
+use image::{DynamicImage, ImageDecoder, ImageReader, Limits};
 
 use super::error::{Error, InFile, Result};
 
@@ -80,7 +80,8 @@ impl Images {
     }
 }
 
-/// Decodes by content, since names lie: ImageNet has a PNG file named `.JPEG`.
+/// Decodes by content, since names lie: ImageNet has a PNG file named `.JPEG`. Cameras write what they see and say in
+/// the EXIF data which way is up; what a person would see is what a model gets.
 fn decode(path: &Path) -> Result<Image<'static>> {
     let mut reader = ImageReader::open(path).in_file(path)?.with_guessed_format().in_file(path)?;
     // A header may promise any size; these bounds are beyond photographs and within memory.
@@ -88,10 +89,18 @@ fn decode(path: &Path) -> Result<Image<'static>> {
     limits.max_image_width = Some(1 << 16);
     limits.max_image_height = Some(1 << 16);
     reader.limits(limits);
-    let decoded = reader.decode().map_err(|error| Error::damaged(path, "a PNG or JPEG image", error))?;
+    let decoded = upright(reader).map_err(|error| Error::damaged(path, "a PNG or JPEG image", error))?;
     let colour = decoded.into_rgb8();
     let (width, height) = (colour.width() as usize, colour.height() as usize);
     Ok(Image { shape: [3, height, width], planes: Cow::Owned(planes(colour.as_raw(), height * width)) })
+}
+
+fn upright<R: std::io::BufRead + std::io::Seek>(reader: ImageReader<R>) -> image::ImageResult<DynamicImage> {
+    let mut decoder = reader.into_decoder()?;
+    let orientation = decoder.orientation()?;
+    let mut image = DynamicImage::from_decoder(decoder)?;
+    image.apply_orientation(orientation);
+    Ok(image)
 }
 
 /// Red, green and blue planes of interleaved pixels.
@@ -133,6 +142,36 @@ mod tests {
         for (plane, wanted) in image.chunks(256).zip([200u8, 100, 50]) {
             assert!(plane.iter().all(|byte| byte.abs_diff(wanted) <= 3), "{plane:?}");
         }
+    }
+
+    /// A JPEG whose EXIF data say that it must be turned by a quarter, clockwise.
+    fn turned(image: &RgbImage) -> Vec<u8> {
+        let mut jpeg = std::io::Cursor::new(Vec::new());
+        image.write_to(&mut jpeg, ImageFormat::Jpeg).unwrap();
+        let jpeg = jpeg.into_inner();
+        // Big-endian TIFF with one directory of one entry: orientation (0x0112), a short, 6.
+        let tiff = [
+            b"MM\0\x2a\0\0\0\x08".as_slice(),
+            b"\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0",
+            b"\0\0\0\0",
+        ]
+        .concat();
+        let exif = [b"Exif\0\0".as_slice(), &tiff].concat();
+        let marker = [&[0xff, 0xe1], (exif.len() as u16 + 2).to_be_bytes().as_slice(), &exif].concat();
+        [&jpeg[..2], &marker, &jpeg[2..]].concat()
+    }
+
+    #[test]
+    fn images_stand_as_their_exif_data_say() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("turned.jpg");
+        // Left half white, right half black; a turn clockwise puts the white half on top.
+        let image = RgbImage::from_fn(32, 16, |x, _| Rgb([if x < 16 { 255 } else { 0 }; 3]));
+        std::fs::write(&path, turned(&image)).unwrap();
+        let images = Images::Files(vec![path]);
+        let found = images.get(0).unwrap();
+        assert_eq!(found.shape, [3, 32, 16]);
+        assert!(found.planes[0] > 250 && found.planes[32 * 16 - 1] < 5);
     }
 
     #[test]

@@ -95,10 +95,32 @@ impl Plan {
             return order.rows.clone();
         }
         let mut rows = self.rows.to_vec();
-        random.shuffle.stream(epoch).shuffle(&mut rows);
+        let mut draws = random.shuffle.stream(epoch);
+        draws.shuffle(&mut rows);
+        self.by_length(&mut rows, &mut draws);
         let rows: Arc<[usize]> = rows.into();
         *latest = Some(EpochOrder { epoch, rows: rows.clone() });
         rows
+    }
+
+    /// Brings rows of like length together, since a batch is padded to its longest row: inside each of a few stretches of
+    /// the epoch rows are sorted, and then its batches are put into a random order. The last batch, which may be of
+    /// another size, keeps its rows and its place.
+    fn by_length(&self, rows: &mut [usize], draws: &mut Generator) {
+        /// Batches of a stretch: enough of them to find likes, few enough that an epoch stays mixed.
+        const STRETCH: usize = 32;
+        if self.examples.length(rows[0]).is_none() {
+            return;
+        }
+        let whole = (self.steps_per_epoch() as usize - 1) * self.batch_size;
+        for stretch in rows[..whole].chunks_mut(STRETCH * self.batch_size) {
+            // Equal lengths stay in their random order.
+            stretch.sort_by_key(|row| self.examples.length(*row));
+        }
+        let mut batches: Vec<&[usize]> = rows[..whole].chunks_exact(self.batch_size).collect();
+        draws.shuffle(&mut batches);
+        let mixed = batches.concat();
+        rows[..whole].copy_from_slice(&mixed);
     }
 
     fn placement(&self, epoch: u64, row: usize) -> Placement {

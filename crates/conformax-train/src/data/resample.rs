@@ -34,6 +34,16 @@ impl Axis {
         axis
     }
 
+    /// The weights as a matrix with a row for each output pixel.
+    pub(crate) fn matrix(&self) -> Matrix {
+        let shape = [self.output(), self.input];
+        let mut values = vec![0.0; shape[0] * shape[1]];
+        for (row, (first, weights)) in values.chunks_exact_mut(self.input).zip(self.taps()) {
+            row[first..first + weights.len()].copy_from_slice(weights);
+        }
+        Matrix { values, shape }
+    }
+
     fn output(&self) -> usize {
         self.taps.len()
     }
@@ -41,6 +51,32 @@ impl Axis {
     /// Each output pixel: its first input pixel and its weights.
     fn taps(&self) -> impl Iterator<Item = (usize, &[f32])> {
         self.taps.iter().map(|(first, weights)| (*first, &self.weights[weights.clone()]))
+    }
+}
+
+/// Numbers in row-major order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// The numbers.
+    pub values: Vec<f32>,
+    /// Rows and columns.
+    pub shape: [usize; 2],
+}
+
+/// How images of one size become larger: `vertical · image · horizontalᵀ` for each channel, which a device does in less
+/// time than it would take to send it the larger images.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Enlarging {
+    /// Rows of pixels after by rows of pixels before.
+    pub vertical: Matrix,
+    /// The same for columns.
+    pub horizontal: Matrix,
+}
+
+impl Enlarging {
+    /// Height and width of what comes out.
+    pub fn to(&self) -> [usize; 2] {
+        [self.vertical.shape[0], self.horizontal.shape[0]]
     }
 }
 

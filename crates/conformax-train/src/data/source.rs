@@ -1,9 +1,10 @@
 //! `Source`: which files hold the data, and in which format.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::InFile;
 use super::news_text::Remove;
 use super::{Dataset, Result, cifar, csv_text, idx, image_folder, newsgroups};
 
@@ -69,6 +70,29 @@ pub enum Source {
 }
 
 impl Source {
+    /// What lies at a path, told by the names of files: a table, or a folder in one of the formats.
+    pub fn at(path: &Path) -> Result<Self> {
+        let path = path.to_owned();
+        let metadata = std::fs::metadata(&path).in_file(&path)?;
+        if metadata.is_file() {
+            return Ok(Self::Csv { train: path, validation: None, test: None, text: text(), label: label() });
+        }
+        let holds = |names: &[&str]| names.iter().any(|name| path.join(name).exists());
+        let idx = ["train-images-idx3-ubyte", "t10k-images-idx3-ubyte"];
+        let packed = idx.map(|name| format!("{name}.gz"));
+        Ok(if holds(&["test_batch.bin", "data_batch_1.bin"]) {
+            Self::Cifar10 { path }
+        } else if holds(&["test.bin", "train.bin"]) {
+            Self::Cifar100 { path }
+        } else if holds(&idx) || holds(&packed.each_ref().map(String::as_str)) {
+            Self::Idx { path }
+        } else if holds(&["20news-bydate-train"]) || !image_folder::has_images(&path)? {
+            Self::Newsgroups { path, remove: Remove::all() }
+        } else {
+            Self::ImageFolder { path, validation: val(), test: test() }
+        })
+    }
+
     /// Reads everything but the pixels of image folders, whose files are opened when a batch needs them.
     pub fn read(&self) -> Result<Dataset> {
         match self {
@@ -99,4 +123,32 @@ fn text() -> String {
 
 fn label() -> String {
     "label".to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_their_files() {
+        let name = |files: &[&str]| {
+            let folder = tempfile::tempdir().unwrap();
+            for file in files {
+                let path = folder.path().join(file);
+                std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+                std::fs::write(path, "").unwrap();
+            }
+            let path = if files == ["rows.csv"] { folder.path().join("rows.csv") } else { folder.path().to_owned() };
+            let source = serde_json::to_value(Source::at(&path).unwrap()).unwrap();
+            source["format"].as_str().unwrap().to_owned()
+        };
+        assert_eq!(name(&["test_batch.bin"]), "cifar10");
+        assert_eq!(name(&["train.bin", "test.bin"]), "cifar100");
+        assert_eq!(name(&["t10k-images-idx3-ubyte.gz"]), "idx");
+        assert_eq!(name(&["20news-bydate-train/sci.med/1"]), "newsgroups");
+        assert_eq!(name(&["sci.med/1"]), "newsgroups");
+        assert_eq!(name(&["cat/1.JPEG"]), "image-folder");
+        assert_eq!(name(&["train/cat/1.png", "val/cat/2.png"]), "image-folder");
+        assert_eq!(name(&["rows.csv"]), "csv");
+    }
 }

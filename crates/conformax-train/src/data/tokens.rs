@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use tokenizers::{Encoding, PostProcessor, Tokenizer, TruncationParams};
 
+use super::BatchInputs;
 use super::error::{Error, InFile, Problem, Result};
 
 /// How documents become tokens.
@@ -14,7 +15,7 @@ use super::error::{Error, InFile, Problem, Result};
 pub struct Tokenizing {
     /// A `tokenizer.json`, as checkpoints carry it.
     pub tokenizer: PathBuf,
-    /// Tokens of each document, the special ones included: longer documents are cut, shorter ones padded.
+    /// Most tokens of a document, the special ones included: longer documents are cut.
     #[serde(default = "max_length")]
     pub max_length: usize,
 }
@@ -102,12 +103,25 @@ impl Document {
 }
 
 impl Tokens {
-    /// Appends a row's ids, mask (1 for a token, 0 for padding) and types, each `max_length` long.
-    pub(crate) fn append(&self, row: usize, ids: &mut Vec<i64>, mask: &mut Vec<i64>, types: &mut Vec<i64>) {
-        let Document { ids: tokens, types: kinds } = &self.documents[row];
-        append_filled(ids, tokens.iter().map(|id| i64::from(*id)), self.max_length, i64::from(self.padding));
-        append_filled(mask, tokens.iter().map(|_| 1), self.max_length, 0);
-        append_filled(types, kinds.iter().map(|kind| i64::from(*kind)), self.max_length, 0);
+    /// Tokens of a row, without padding.
+    pub(crate) fn length(&self, row: usize) -> usize {
+        self.documents[row].ids.len()
+    }
+
+    /// These rows, padded to the longest of them.
+    pub(crate) fn batch(&self, rows: &[usize]) -> BatchInputs {
+        /// Matrix units work on blocks of eight, and a few lengths are better for caches of kernels than many.
+        const MULTIPLE: usize = 8;
+        let longest = rows.iter().map(|row| self.length(*row)).max().unwrap_or(0);
+        let length = longest.next_multiple_of(MULTIPLE).min(self.max_length);
+        let room = || Vec::with_capacity(rows.len() * length);
+        let (mut ids, mut mask, mut types) = (room(), room(), room());
+        for Document { ids: tokens, types: kinds } in rows.iter().map(|row| &self.documents[*row]) {
+            append_filled(&mut ids, tokens.iter().map(|id| i64::from(*id)), length, i64::from(self.padding));
+            append_filled(&mut mask, tokens.iter().map(|_| 1), length, 0);
+            append_filled(&mut types, kinds.iter().map(|kind| i64::from(*kind)), length, 0);
+        }
+        BatchInputs::Tokens { ids, mask, types, shape: [rows.len(), length] }
     }
 }
 
@@ -142,16 +156,34 @@ mod tests {
         let expected: Expected = serde_json::from_str(&json).unwrap();
         let tokens = tokenizing(8).encode(&expected.texts).unwrap();
         assert_eq!(tokens.vocabulary, 27);
-        for row in 0..expected.texts.len() {
-            let (mut ids, mut mask, mut types) = (Vec::new(), Vec::new(), Vec::new());
-            tokens.append(row, &mut ids, &mut mask, &mut types);
-            let text = &expected.texts[row];
+        for (row, text) in expected.texts.iter().enumerate() {
+            let BatchInputs::Tokens { ids, mask, types, shape } = tokens.batch(&[row]) else {
+                panic!("texts became images");
+            };
+            assert_eq!(shape, [1, 8]);
             assert_eq!(
                 (&ids, &mask, &types),
                 (&expected.ids[row], &expected.mask[row], &expected.types[row]),
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn a_batch_is_as_long_as_its_longest_text() {
+        let texts = ["the cat", "the cat sat on the mat again the cat sat on the mat again the cat"];
+        let tokens = tokenizing(20).encode(&texts.map(str::to_owned)).unwrap();
+        let shape = |rows: &[usize]| match tokens.batch(rows) {
+            BatchInputs::Tokens { ids, mask, shape, .. } => {
+                assert_eq!((ids.len(), mask.len()), (shape[0] * shape[1], shape[0] * shape[1]));
+                shape
+            }
+            BatchInputs::Images { .. } => panic!("texts became images"),
+        };
+        let longest = tokens.length(1);
+        assert!(tokens.length(0) <= 8 && longest > 16, "{longest}");
+        // A multiple of eight, and never more than may be kept.
+        assert_eq!((shape(&[0]), shape(&[0, 1])), ([1, 8], [2, 20]));
     }
 
     #[test]

@@ -14,14 +14,15 @@ use super::encoder::LayerConfig;
 /// Scores of padding: far below any real one, and finite, so that a row of padding alone stays a number.
 const PADDING_SCORE: f32 = -1e9;
 
+/// Self-attention with its four linear layers.
 #[derive(Module, Debug)]
-pub(super) struct Attention<B: Backend> {
-    query: Linear<B>,
-    key: Linear<B>,
-    value: Linear<B>,
-    output: Linear<B>,
-    dropout: Dropout,
-    heads: usize,
+pub struct Attention<B: Backend> {
+    pub(super) query: Linear<B>,
+    pub(super) key: Linear<B>,
+    pub(super) value: Linear<B>,
+    pub(super) output: Linear<B>,
+    pub(super) dropout: Dropout,
+    pub(super) heads: usize,
 }
 
 impl<B: Backend> Attention<B> {

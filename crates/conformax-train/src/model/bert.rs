@@ -8,7 +8,9 @@ use burn::tensor::{Bool, Int, Tensor};
 use burn_nn::{Dropout, DropoutConfig, Embedding, EmbeddingConfig, LayerNorm, Linear};
 use serde::{Deserialize, Serialize};
 
+use super::Precision;
 use super::encoder::{EncoderLayer, LayerConfig};
+use super::kernels::Kernels;
 
 /// Sizes and rates, under the names they have in a checkpoint's `config.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +113,7 @@ impl BertConfig {
             hidden_dropout: self.hidden_dropout_prob,
             attention_dropout: self.attention_probs_dropout_prob,
             initializer_range: self.initializer_range,
+            norm_first: false,
         }
     }
 }
@@ -126,7 +129,7 @@ pub struct Bert<B: Backend> {
     pub head: Linear<B>,
 }
 
-impl<B: Backend> Bert<B> {
+impl<B: Kernels> Bert<B> {
     /// Logits `[batch, classes]` of texts `[batch, tokens]`: the tokens' numbers, true where there is a token and not
     /// padding, and which of the texts a token belongs to.
     pub fn forward(
@@ -147,9 +150,15 @@ impl<B: Backend> Bert<B> {
     ) -> Tensor<B, 2> {
         let padding = mask.bool_not();
         let embedded = self.embeddings.forward(ids, types);
-        let states = self.layers.iter().fold(embedded, |x, layer| layer.normalize_after(x, &padding));
+        let states = self.layers.iter().fold(embedded, |x, layer| layer.forward(x, Some(&padding)));
         let first = states.narrow(1, 0, 1).squeeze_dim(1);
         self.pooler.forward::<2>(first).tanh()
+    }
+
+    /// The same with matrix products of its layers in this precision, where the backend has it.
+    pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
+        self.layers.iter_mut().for_each(|layer| layer.half = precision == Precision::Bf16);
+        self
     }
 
     /// Lets training change the head alone: no gradient is computed for anything before it.

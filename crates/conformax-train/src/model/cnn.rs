@@ -12,6 +12,9 @@ use burn_nn::pool::{MaxPool2d, MaxPool2dConfig};
 use burn_nn::{BatchNorm, BatchNormConfig, Dropout, DropoutConfig, Linear, LinearConfig, PaddingConfig2d};
 use serde::{Deserialize, Serialize};
 
+use super::Precision;
+use super::kernels::Kernels;
+
 /// Sizes of a [`Cnn`]; the defaults are the paper's.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -64,12 +67,23 @@ pub struct Cnn<B: Backend> {
     head: Linear<B>,
 }
 
-impl<B: Backend> Cnn<B> {
+impl<B: Kernels> Cnn<B> {
     /// Images `[batch, channels, height, width]` to logits `[batch, classes]`.
     pub fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 2> {
         let features = self.stages.iter().fold(images, |x, stage| stage.forward(x));
         let hidden = relu(self.hidden.forward(features.flatten(1, 3)));
         self.head.forward(self.dropout.forward(hidden))
+    }
+}
+
+impl<B: Backend> Cnn<B> {
+    /// The same with convolutions in this precision, where the backend has it.
+    pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
+        for stage in &mut self.stages {
+            stage.first.half = precision == Precision::Bf16;
+            stage.second.half = precision == Precision::Bf16;
+        }
+        self
     }
 }
 
@@ -92,28 +106,41 @@ impl<B: Backend> Stage<B> {
         }
     }
 
-    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
+    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4>
+    where
+        B: Kernels,
+    {
         self.dropout.forward(self.pool.forward(self.second.forward(self.first.forward(x))))
     }
 }
 
 /// Convolution, batch norm, ReLU.
 #[derive(Module, Debug)]
-struct Convolution<B: Backend> {
-    conv: Conv2d<B>,
-    norm: BatchNorm<B>,
+pub struct Convolution<B: Backend> {
+    pub(super) conv: Conv2d<B>,
+    pub(super) norm: BatchNorm<B>,
+    /// Whether the convolution may be in half precision.
+    pub(super) half: bool,
 }
 
 impl<B: Backend> Convolution<B> {
-    fn init(input: usize, output: usize, device: &B::Device) -> Self {
+    pub(super) fn init(input: usize, output: usize, device: &B::Device) -> Self {
         // Batch norm takes any constant away again, so a bias would be weights without effect.
         let conv = Conv2dConfig::new([input, output], [5, 5])
             .with_padding(PaddingConfig2d::Explicit(2, 2, 2, 2))
             .with_bias(false);
-        Self { conv: conv.init(device), norm: BatchNormConfig::new(output).init(device) }
+        Self { conv: conv.init(device), norm: BatchNormConfig::new(output).init(device), half: false }
     }
 
-    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
+    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4>
+    where
+        B: Kernels,
+    {
+        B::convolution(self, x)
+    }
+
+    /// The block in Burn's operations, one after the other.
+    pub(super) fn composed(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
         relu(self.norm.forward(self.conv.forward(x)))
     }
 }

@@ -10,6 +10,7 @@ use burn::tensor::{Bool, Tensor};
 use burn_nn::{Dropout, DropoutConfig, LayerNorm, LayerNormConfig, Linear, LinearConfig};
 
 use super::attention::Attention;
+use super::kernels::Kernels;
 
 /// Sizes and rates of a layer.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub(super) struct LayerConfig {
     pub(super) hidden_dropout: f64,
     pub(super) attention_dropout: f64,
     pub(super) initializer_range: f64,
+    /// ViT's order; BERT normalises after the branch is added.
+    pub(super) norm_first: bool,
 }
 
 impl LayerConfig {
@@ -44,14 +47,26 @@ impl LayerConfig {
     }
 }
 
+/// A transformer layer.
 #[derive(Module, Debug)]
-pub(super) struct EncoderLayer<B: Backend> {
-    attention: Attention<B>,
-    attention_norm: LayerNorm<B>,
-    inner: Linear<B>,
-    outer: Linear<B>,
-    outer_norm: LayerNorm<B>,
-    dropout: Dropout,
+pub struct EncoderLayer<B: Backend> {
+    pub(super) attention: Attention<B>,
+    pub(super) attention_norm: LayerNorm<B>,
+    pub(super) inner: Linear<B>,
+    pub(super) outer: Linear<B>,
+    pub(super) outer_norm: LayerNorm<B>,
+    pub(super) dropout: Dropout,
+    pub(super) norm_epsilon: f64,
+    pub(super) norm_first: bool,
+    /// Whether matrix products may be in half precision.
+    pub(super) half: bool,
+}
+
+impl<B: Kernels> EncoderLayer<B> {
+    /// `[batch, tokens, hidden]` to the same; `padding`, `[batch, tokens]`, is true where nobody may look.
+    pub(super) fn forward(&self, x: Tensor<B, 3>, padding: Option<&Tensor<B, 2, Bool>>) -> Tensor<B, 3> {
+        B::encoder_layer(self, x, padding)
+    }
 }
 
 impl<B: Backend> EncoderLayer<B> {
@@ -63,23 +78,25 @@ impl<B: Backend> EncoderLayer<B> {
             outer: config.linear(config.inner, config.hidden, device),
             outer_norm: config.norm(device),
             dropout: config.dropout(),
+            norm_epsilon: config.norm_epsilon,
+            norm_first: config.norm_first,
+            half: false,
         }
     }
 
-    /// BERT's order.
-    pub(super) fn normalize_after(&self, x: Tensor<B, 3>, padding: &Tensor<B, 2, Bool>) -> Tensor<B, 3> {
-        let attended = self.dropout.forward(self.attention.forward(x.clone(), Some(padding)));
-        let x = self.attention_norm.forward(x + attended);
-        let changed = self.dropout.forward(self.perceptron(x.clone()));
-        self.outer_norm.forward(x + changed)
-    }
-
-    /// ViT's order.
-    pub(super) fn normalize_before(&self, x: Tensor<B, 3>) -> Tensor<B, 3> {
-        let attended = self.attention.forward(self.attention_norm.forward(x.clone()), None);
-        let x = x + self.dropout.forward(attended);
-        let changed = self.perceptron(self.outer_norm.forward(x.clone()));
-        x + self.dropout.forward(changed)
+    /// The layer in Burn's operations, one after the other.
+    pub(super) fn composed(&self, x: Tensor<B, 3>, padding: Option<&Tensor<B, 2, Bool>>) -> Tensor<B, 3> {
+        if self.norm_first {
+            let attended = self.attention.forward(self.attention_norm.forward(x.clone()), padding);
+            let x = x + self.dropout.forward(attended);
+            let changed = self.perceptron(self.outer_norm.forward(x.clone()));
+            x + self.dropout.forward(changed)
+        } else {
+            let attended = self.dropout.forward(self.attention.forward(x.clone(), padding));
+            let x = self.attention_norm.forward(x + attended);
+            let changed = self.dropout.forward(self.perceptron(x.clone()));
+            self.outer_norm.forward(x + changed)
+        }
     }
 
     fn perceptron(&self, x: Tensor<B, 3>) -> Tensor<B, 3> {

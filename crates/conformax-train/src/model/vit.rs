@@ -10,7 +10,10 @@ use burn_nn::conv::{Conv2d, Conv2dConfig};
 use burn_nn::{Dropout, LayerNorm, Linear};
 use serde::{Deserialize, Serialize};
 
+use super::Precision;
+use super::positions;
 use super::encoder::{EncoderLayer, LayerConfig};
+use super::kernels::Kernels;
 
 /// Sizes and rates, under the names they have in a checkpoint's `config.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,6 +114,7 @@ impl VitConfig {
             hidden_dropout: self.hidden_dropout_prob,
             attention_dropout: self.attention_probs_dropout_prob,
             initializer_range: self.initializer_range,
+            norm_first: true,
         }
     }
 }
@@ -125,13 +129,34 @@ pub struct Vit<B: Backend> {
     pub head: Linear<B>,
 }
 
-impl<B: Backend> Vit<B> {
+impl<B: Kernels> Vit<B> {
     /// Logits `[batch, classes]` of images `[batch, channels, height, width]`.
     pub fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 2> {
         let embedded = self.embeddings.forward(images);
-        let states = self.layers.iter().fold(embedded, |x, layer| layer.normalize_before(x));
+        let states = self.layers.iter().fold(embedded, |x, layer| layer.forward(x, None));
         let first = states.narrow(1, 0, 1).squeeze_dim::<2>(1);
         self.head.forward(self.norm.forward(first))
+    }
+
+    /// The same for images of another height and width: positions learnt for one grid of patches are interpolated to the
+    /// other.
+    pub fn for_images(mut self, [height, width]: [usize; 2]) -> Self {
+        let embeddings = &mut self.embeddings;
+        let side = embeddings.patches.weight.dims()[2];
+        let positions = embeddings.position_embeddings.val();
+        let grid = [height / side, width / side];
+        if positions.dims()[1] != grid[0] * grid[1] + 1 || grid[0] != grid[1] {
+            let moved = positions::interpolated(positions, grid);
+            let id = embeddings.position_embeddings.id;
+            embeddings.position_embeddings = Param::initialized(id, moved);
+        }
+        self
+    }
+
+    /// The same with matrix products of its layers in this precision, where the backend has it.
+    pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
+        self.layers.iter_mut().for_each(|layer| layer.half = precision == Precision::Bf16);
+        self
     }
 
     /// Lets training change the head alone: no gradient is computed for anything before it.
@@ -154,8 +179,29 @@ struct VitEmbeddings<B: Backend> {
 }
 
 impl<B: Backend> VitEmbeddings<B> {
+    /// Each patch times the kernel, as one product of matrices: as a convolution that strides by its whole kernel, its
+    /// gradient would be a convolution with holes.
+    fn project(&self, images: Tensor<B, 4>) -> Tensor<B, 3> {
+        let [batch, channels, height, width] = images.dims();
+        let kernel = self.patches.weight.val();
+        let [hidden, _, side, _] = kernel.dims();
+        let (rows, columns) = (height / side, width / side);
+        let values = channels * side * side;
+        let patches = images
+            .reshape([batch, channels, rows, side, columns, side])
+            .permute([0, 2, 4, 1, 3, 5])
+            .reshape([batch * rows * columns, values]);
+        let projected = patches.matmul(kernel.reshape([hidden, values]).transpose());
+        let bias = self.patches.bias.as_ref().map(|bias| bias.val().unsqueeze::<2>());
+        let projected = match bias {
+            Some(bias) => projected + bias,
+            None => projected,
+        };
+        projected.reshape([batch, rows * columns, hidden])
+    }
+
     fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 3> {
-        let patches = self.patches.forward(images).flatten::<3>(2, 3).swap_dims(1, 2);
+        let patches = self.project(images);
         let [batch, _, hidden] = patches.dims();
         let first = self.cls_token.val().expand([batch, 1, hidden]);
         self.dropout.forward(Tensor::cat(vec![first, patches], 1) + self.position_embeddings.val())

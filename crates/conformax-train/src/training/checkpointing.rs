@@ -6,9 +6,8 @@
 use burn::module::Module;
 use burn::record::{FullPrecisionSettings, NamedMpkBytesRecorder, Recorder};
 use burn::tensor::backend::AutodiffBackend;
-use burn_optim::adaptor::OptimizerAdaptor;
-use burn_optim::{AdamW, Optimizer};
 
+use super::adamw::Moments;
 use super::progress::Progress;
 use crate::error::Result;
 use crate::model::Classifier;
@@ -16,18 +15,18 @@ use crate::run_folder::RunFolder;
 
 type Records = NamedMpkBytesRecorder<FullPrecisionSettings>;
 
-/// AdamW with the moments of a classifier's parameters.
-pub(super) type Moments<B> = OptimizerAdaptor<AdamW, Classifier<B>, B>;
+/// What a step changes: there are no moments before the first.
+type State<B> = (Classifier<B>, Option<Moments<<B as AutodiffBackend>::InnerBackend>>);
 
 /// Writes weights, moments and progress, and removes the checkpoint before them.
 pub(super) fn save<B: AutodiffBackend>(
     model: &Classifier<B>,
-    moments: &Moments<B>,
+    moments: &Option<Moments<B::InnerBackend>>,
     progress: &mut Progress,
     folder: &RunFolder,
 ) -> Result<()> {
     let name = format!("checkpoint-{}.mpk", progress.step);
-    let record = (model.clone().into_record(), moments.to_record());
+    let record = (model.clone().into_record(), moments.clone().map(Moments::<B>::from_inner));
     let bytes = Recorder::<B>::record(&Records::default(), record, ());
     folder.write(&name, &bytes.map_err(|error| folder.damaged(&name, error))?)?;
     let before = std::mem::replace(&mut progress.checkpoint, name);
@@ -42,15 +41,14 @@ pub(super) fn save<B: AutodiffBackend>(
 /// Reads the weights and moments that go with `progress`.
 pub(super) fn load<B: AutodiffBackend>(
     model: Classifier<B>,
-    moments: Moments<B>,
     progress: &Progress,
     folder: &RunFolder,
     device: &B::Device,
-) -> Result<(Classifier<B>, Moments<B>)> {
+) -> Result<State<B>> {
     let name = progress.checkpoint.as_str();
     let bytes =
         folder.read(name)?.ok_or_else(|| folder.damaged(name, "is missing, and progress.json names it"))?;
-    let (weights, record) = Recorder::<B>::load(&Records::default(), bytes, device)
+    let (weights, moments): (_, Option<Moments<B>>) = Recorder::<B>::load(&Records::default(), bytes, device)
         .map_err(|error| folder.damaged(name, error))?;
-    Ok((model.load_record(weights), moments.load_record(record)))
+    Ok((model.load_record(weights), moments.map(Moments::inner)))
 }

@@ -7,10 +7,10 @@ use super::progress::Sums;
 use crate::data::{Batches, Plan};
 use crate::error::Result;
 use crate::loss::Loss;
-use crate::model::{Classifier, Input};
+use crate::model::{Classifier, Input, Kernels};
 
 /// Calls `each` with logits `[batch, classes]`, labels, and labels on the device, batch after batch.
-pub(crate) fn each_batch<B: Backend>(
+pub(crate) fn each_batch<B: Kernels>(
     model: &Classifier<B>,
     plan: Plan,
     device: &B::Device,
@@ -27,7 +27,7 @@ pub(crate) fn each_batch<B: Backend>(
 }
 
 /// Loss and hits over all rows of `plan`.
-pub(crate) fn evaluate<B: Backend>(
+pub(crate) fn evaluate<B: Kernels>(
     model: &Classifier<B>,
     plan: Plan,
     loss: &Loss,

@@ -6,14 +6,15 @@ use std::time::Instant;
 use burn::module::AutodiffModule;
 use burn::tensor::backend::AutodiffBackend;
 use burn::tensor::{Int, Tensor};
-use burn_optim::{AdamWConfig, GradientsParams, Optimizer};
+use burn_optim::GradientsParams;
 use conformax::Generator;
 
-use super::checkpointing::{self, Moments};
-use super::clipping::clip;
+use super::adamw::{AdamW, Moments};
+use super::checkpointing;
 use super::evaluation::{evaluate, hits, workers};
 use super::progress::Progress;
 use super::{Observer, Schedule, setting_up};
+use crate::backend::TrainingBackend;
 use crate::config::Config;
 use crate::curve::EpochRecord;
 use crate::data::{Batch, Batches, Examples, Part, Plan};
@@ -25,6 +26,9 @@ use crate::weights;
 /// Steps whose losses stay on the device before they are read together: reading waits for all work given to a GPU.
 const READ_EVERY: u64 = 16;
 
+/// Steps after which their speed is told.
+const PACE: u64 = 2;
+
 /// A run under way.
 pub(super) struct Training<'a, B: AutodiffBackend> {
     pub(super) model: Classifier<B>,
@@ -32,7 +36,8 @@ pub(super) struct Training<'a, B: AutodiffBackend> {
     config: &'a Config,
     folder: &'a RunFolder,
     device: &'a B::Device,
-    moments: Moments<B>,
+    adamw: AdamW,
+    moments: Option<Moments<B::InnerBackend>>,
     plan: Plan,
     validation: Option<Plan>,
     schedule: Schedule,
@@ -51,7 +56,7 @@ pub(super) fn seed_of(seed: u64, purpose: &str, step: u64) -> u64 {
     Generator::new(seed, purpose).stream(step).below(u64::MAX)
 }
 
-impl<'a, B: AutodiffBackend> Training<'a, B> {
+impl<'a, B: TrainingBackend> Training<'a, B> {
     /// A run at its beginning, or at its last checkpoint.
     pub(super) fn start(
         config: &'a Config,
@@ -66,12 +71,10 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
             false => Some(Plan::evaluation(examples.clone(), Part::Validation, training.batch_size)?),
         };
         let mut model = setting_up::model::<B>(config, &examples, device)?;
-        // PyTorch's epsilon; Burn's own is a thousand times larger.
-        let adamw = AdamWConfig::new().with_epsilon(1e-8).with_weight_decay(training.weight_decay);
-        let mut moments: Moments<B> = adamw.init();
+        let mut moments = None;
         let progress = Progress::read(folder)?.unwrap_or_default();
         if progress.step > 0 {
-            (model, moments) = checkpointing::load(model, moments, &progress, folder, device)?;
+            (model, moments) = checkpointing::load(model, &progress, folder, device)?;
         }
         let model = setting_up::freeze(model, &config.model);
         let schedule = config.schedule(plan.steps_per_epoch() * training.epochs);
@@ -81,6 +84,7 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
             config,
             folder,
             device,
+            adamw: config.adamw(),
             moments,
             plan,
             validation,
@@ -97,8 +101,13 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
         }
         let batches = Batches::new(self.plan.clone(), self.progress.step..self.schedule.steps, workers());
         let mut clock = Instant::now();
+        let first = self.progress.step;
         for batch in batches {
             self.step(batch?);
+            if self.progress.step == first + PACE {
+                self.read(observer)?;
+                observer.pace(clock.elapsed().as_secs_f64() / PACE as f64, self.schedule.steps - self.progress.step);
+            }
             let ends_epoch = self.progress.step.is_multiple_of(self.plan.steps_per_epoch());
             if ends_epoch || self.progress.step.is_multiple_of(READ_EVERY) {
                 self.read(observer)?;
@@ -131,18 +140,28 @@ impl<'a, B: AutodiffBackend> Training<'a, B> {
     fn step(&mut self, batch: Batch) {
         B::seed(self.device, seed_of(self.config.seed, "step", batch.step));
         let (rate, rows) = (self.schedule.rate(batch.step), batch.labels.len() as u64);
+        let kept = self.config.augment.kept(Generator::new(self.config.seed, "mixup").stream(batch.step));
         let (input, targets) = Input::from_batch(batch, self.device);
-        let logits = self.model.forward(input);
+        let logits = self.model.forward(match kept {
+            Some(kept) => input.mixed(kept),
+            None => input,
+        });
         let correct = hits(logits.clone().inner(), targets.clone().inner());
-        let loss = self.config.training.loss.forward(logits, targets);
-        let gradients = GradientsParams::from_grads(loss.backward(), &self.model);
-        let gradients = match self.config.training.clip_norm {
-            Some(most) => clip::<B, _>(gradients, &self.model, most),
-            None => gradients,
-        };
+        let loss = self.loss(logits, targets, kept);
+        let mut gradients = GradientsParams::from_grads(loss.backward(), &self.model);
         self.unread.push(Measured { rows, loss: loss.inner(), correct });
-        self.model = self.moments.step(rate, self.model.clone(), gradients);
+        self.model = self.adamw.step(rate, self.model.clone(), &mut gradients, &mut self.moments);
         self.progress.step += 1;
+    }
+
+    /// What is minimised: the loss, its labels smoothed and mixed as the images were.
+    fn loss(&self, logits: Tensor<B, 2>, targets: Tensor<B, 1, Int>, kept: Option<f64>) -> Tensor<B, 1> {
+        let training = &self.config.training;
+        let loss = |targets| training.loss.smoothed(logits.clone(), targets, training.label_smoothing);
+        match kept {
+            Some(kept) => loss(targets.clone()) * kept + loss(targets.flip([0])) * (1.0 - kept),
+            None => loss(targets),
+        }
     }
 
     /// Brings the measurements of the latest steps to the host and adds them up, in their order.

@@ -9,6 +9,16 @@ pub trait Observer {
         let _ = (done, steps);
     }
 
+    /// Told once, when the speed of steps is known: seconds each takes, and how many are left.
+    fn pace(&mut self, seconds: f64, left: u64) {
+        let _ = (seconds, left);
+    }
+
+    /// So many rows have logits, of so many.
+    fn scored(&mut self, done: usize, rows: usize) {
+        let _ = (done, rows);
+    }
+
     /// Steps were done; loss and accuracy are those of the epoch so far.
     fn steps(&mut self, done: u64, loss: f64, accuracy: f64) {
         let _ = (done, loss, accuracy);
@@ -19,7 +29,7 @@ pub trait Observer {
         let _ = record;
     }
 
-    /// Asked after every step: whether to write a checkpoint and stop.
+    /// Asked after every step and every batch of logits: whether to write a checkpoint and stop.
     fn stop(&mut self) -> bool {
         false
     }

@@ -4,27 +4,34 @@ use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::Tensor;
 use burn::tensor::backend::Backend;
 
+use crate::card::Hashes;
 use crate::checkpoint;
 use crate::config::{Backbone, Config, ModelConfig};
 use crate::data::Examples;
 use crate::error::{Error, Result};
-use crate::model::Classifier;
+use crate::model::{Classifier, Kernels};
 use crate::model::bert::BertConfig;
 use crate::model::cnn::CnnConfig;
 use crate::model::vit::VitConfig;
 
-/// Reads, divides and prepares the rows, and checks that the config can be met with them.
-pub(super) fn examples(config: &Config) -> Result<Examples> {
-    let examples = config.data.read()?.split(&config.split)?.prepare(&config.preparation())?;
+/// Reads, divides and prepares the rows, and checks that the config can be met with them. Says what they were, too.
+pub(super) fn examples(config: &Config) -> Result<(Examples, Hashes)> {
+    let dataset = config.data.read()?;
+    let checkpoint = match &config.model {
+        ModelConfig::Cnn(_) => None,
+        ModelConfig::Bert(model) | ModelConfig::Vit(model) => Some(checkpoint::digest(&model.checkpoint)?),
+    };
+    let hashes = Hashes { data: dataset.digest()?, checkpoint };
+    let examples = dataset.split(&config.split)?.prepare(&config.preparation())?;
     if config.training.patience.is_some() && examples.parts.validation.is_empty() {
         let message = "needs validation rows; set split.validation".to_owned();
         return Err(Error::Config { key: "training.patience", message });
     }
-    Ok(examples)
+    Ok((examples, hashes))
 }
 
 /// The model with its first weights, which depend on the config's seed and checkpoint alone.
-pub(super) fn model<B: Backend>(
+pub(super) fn model<B: Kernels>(
     config: &Config,
     examples: &Examples,
     device: &B::Device,
@@ -38,17 +45,19 @@ pub(super) fn model<B: Backend>(
             Classifier::Bert(checkpoint::load_bert(&model.checkpoint, classes, device)?)
         }
         ModelConfig::Vit(model) => {
-            check_images(&VitConfig::read(&model.checkpoint)?, examples)?;
-            Classifier::Vit(checkpoint::load_vit(&model.checkpoint, classes, device)?)
+            let size = check_images(&VitConfig::read(&model.checkpoint)?, examples)?;
+            let vit = checkpoint::load_vit(&model.checkpoint, classes, device)?;
+            Classifier::Vit(vit.for_images(size))
         }
     };
+    let model = model.with_precision(config.training.precision);
     // Burn draws a weight when it is first asked for. Asking now, in order, keeps the draws apart from those of a step.
     model.visit(&mut Draw);
     Ok(model)
 }
 
 /// Takes from training what the config says should stay.
-pub(super) fn freeze<B: Backend>(model: Classifier<B>, config: &ModelConfig) -> Classifier<B> {
+pub(super) fn freeze<B: Kernels>(model: Classifier<B>, config: &ModelConfig) -> Classifier<B> {
     let frozen = match config {
         ModelConfig::Cnn(_) => false,
         ModelConfig::Bert(model) | ModelConfig::Vit(model) => model.backbone == Backbone::Frozen,
@@ -75,7 +84,7 @@ fn image_shape(cnn: &CnnConfig, examples: &Examples) -> Result<[usize; 3]> {
 }
 
 /// A token or a place that the model has no weights for.
-fn check_texts(bert: &BertConfig, max_length: usize, examples: &Examples) -> Result<()> {
+pub(crate) fn check_texts(bert: &BertConfig, max_length: usize, examples: &Examples) -> Result<()> {
     let most = bert.max_position_embeddings;
     if max_length > most {
         let message =
@@ -90,15 +99,18 @@ fn check_texts(bert: &BertConfig, max_length: usize, examples: &Examples) -> Res
     Ok(())
 }
 
-/// Images of another size than the model cuts into patches.
-fn check_images(vit: &VitConfig, examples: &Examples) -> Result<()> {
-    let wanted = [vit.num_channels, vit.image_size, vit.image_size];
-    let found = examples.input_shape().expect("rows were prepared as images for this model");
-    if found != wanted {
-        let message = format!("must make images of the checkpoint's shape {wanted:?}, got {found:?}");
-        return Err(Error::Config { key: "images.resize", message });
-    }
-    Ok(())
+/// Height and width of the images, which must be whole patches in the checkpoint's colours.
+pub(crate) fn check_images(vit: &VitConfig, examples: &Examples) -> Result<[usize; 2]> {
+    let [channels, height, width] = examples.input_shape().expect("rows were prepared as images for this model");
+    let (wanted, patch) = (vit.num_channels, vit.patch_size);
+    let message = if channels != wanted {
+        format!("cannot help: the images have {channels} channels, the checkpoint takes {wanted}")
+    } else if height % patch != 0 || width % patch != 0 {
+        format!("must make images of whole patches of {patch}×{patch} pixels, got {height}×{width}")
+    } else {
+        return Ok([height, width]);
+    };
+    Err(Error::Config { key: "images.resize", message })
 }
 
 struct Draw;
