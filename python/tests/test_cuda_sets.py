@@ -61,7 +61,7 @@ def test_sets_and_probabilities_are_the_cpus(dtype: torch.dtype, gamma: float) -
         finite = scores[np.isfinite(scores)]
         for threshold in [0.0, 0.5, 3.0, finite[len(finite) // 4], finite[len(finite) // 2], float("inf"), -1.0]:
             offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
-            [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
+            [(cpu_offsets, cpu_packed, *_)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
             assert np.array_equal(offsets.cpu().numpy(), cpu_offsets), (classes, threshold)
             assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32)), (classes, threshold)
             p = _cuda.probabilities(rule_of(gamma), z, threshold, offsets, packed)
@@ -82,7 +82,7 @@ def test_wide_rows_have_the_cpus_bits(gamma: float) -> None:
     )))  # fmt: skip
     for threshold in (0.5, 2.0):
         offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
-        [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], host)
+        [(cpu_offsets, cpu_packed, *_)] = _conformax.predict(rule_of(gamma), [threshold], host)
         assert np.array_equal(offsets.cpu().numpy(), cpu_offsets)
         assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32))
 
@@ -106,7 +106,7 @@ def test_a_million_rows_are_scored_as_on_the_cpu(dtype: torch.dtype, gamma: floa
         threshold = float(np.quantile(finite, 0.3, method="lower"))
         threshold = min(threshold, 3.0 if classes <= 1000 else 0.5)
         offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
-        [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], host)
+        [(cpu_offsets, cpu_packed, *_)] = _conformax.predict(rule_of(gamma), [threshold], host)
         assert np.array_equal(offsets.cpu().numpy(), cpu_offsets), classes
         assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32)), classes
 
@@ -117,7 +117,7 @@ def test_sets_that_are_larger_than_their_room(gamma: float) -> None:
     z = torch.randn(5000, 200, device=GPU)
     threshold = 4.0 if gamma == 1.5 else 12.0
     offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
-    [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
+    [(cpu_offsets, cpu_packed, *_)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
     assert len(packed) > _cuda._ROOM * len(z) and int(offsets.diff().max()) <= 64
     assert np.array_equal(offsets.cpu().numpy(), cpu_offsets)
     assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32))
@@ -127,7 +127,7 @@ def test_large_sets_take_the_other_path() -> None:
     z = torch.randn(50, 1000, device=GPU)
     for gamma, threshold in ((1.0, 3.0), (1.5, 30.0), (2.0, 400.0), (1.3, 10.0), (3.0, 1e6)):
         offsets, packed = _cuda.find_sets(rule_of(gamma), z, threshold)
-        [(cpu_offsets, cpu_packed)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
+        [(cpu_offsets, cpu_packed, *_)] = _conformax.predict(rule_of(gamma), [threshold], rows_of(z.cpu()))
         assert np.array_equal(offsets.cpu().numpy(), cpu_offsets), gamma
         assert np.array_equal(packed.cpu().numpy(), cpu_packed.astype(np.int32)), gamma
         assert int(offsets.diff().max()) > 64

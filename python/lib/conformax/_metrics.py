@@ -14,6 +14,10 @@ from ._levels import level
 from ._sets import PredictionSets
 
 
+#: Groups that a printed evaluation names, those with the lowest coverage.
+_SHOWN_GROUPS = 10
+
+
 @dataclass(frozen=True, eq=False)
 class Evaluation(Mapping):
     """How sets fared; attributes and keys are the same names. What is undefined is None (NaN in arrays)."""
@@ -81,15 +85,14 @@ class Evaluation(Mapping):
         ]
         if self.mean_loss is not None:
             shown.append(("mean loss", f"{self.mean_loss:.4f}  at most {self.alpha:g} is promised"))
-        for name, group in self._worst_groups():
+        worst = sorted((self.groups or {}).items(), key=lambda item: item[1]["coverage"])
+        for name, group in worst[:_SHOWN_GROUPS]:
             low, high = group["interval"]
             shown.append((f"  {name}", f"{group['coverage']:.4f}  {low:.3f} to {high:.3f}, {group['n']:,} rows"))
+        if len(worst) > _SHOWN_GROUPS:
+            shown.append(("  …", f"{len(worst) - _SHOWN_GROUPS:,} more with a coverage no lower: see `groups`"))
         width = max(len(name) for name, _ in shown)
         return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
-
-    def _worst_groups(self) -> list[tuple[str, dict[str, Any]]]:
-        """The groups with the lowest coverage."""
-        return sorted((self.groups or {}).items(), key=lambda item: item[1]["coverage"])[:10]
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._names():

@@ -282,10 +282,13 @@ class LabelWeights(np.ndarray):
     estimated = True
 
 
-def label_weights(logits: Any, labels: Any, target_logits: Any, method: str = "em") -> np.ndarray:
+def label_weights(
+    logits: Any, labels: Any, target_logits: Any, method: str = "em", *, class_names: Any = None
+) -> np.ndarray:
     """How much likelier each label is among unlabelled target rows than among the labelled ones.
 
-    What a label looks like must not have changed, only how often it comes. `method` is "em" (expectation and
+    What a label looks like must not have changed, only how often it comes. Labels are class indices, or names where
+    `class_names` has them in the order of the logits (the names of columns are taken where there are some). `method` is "em" (expectation and
     maximisation on softmax) or "bbse" (by the confusion matrix of the top labels). Give the weights to
     `SplitConformalClassifier(label_weights=…)`; as they are estimated, what is promised then holds approximately.
 
@@ -296,7 +299,9 @@ def label_weights(logits: Any, labels: Any, target_logits: Any, method: str = "e
     rows, target = Logits.of(logits), Logits.of(target_logits)
     source = np.ascontiguousarray(rows.array(), dtype=np.float64)
     goal = np.ascontiguousarray(target.array(), dtype=np.float64)
-    found = _conformax.label_weights(source, as_labels(labels, rows.shape[1]), goal, method)
+    names = rows.columns if class_names is None else class_names
+    names = None if names is None else np.asarray(names)
+    found = _conformax.label_weights(source, as_labels(labels, rows.shape[1], names), goal, method)
     return np.asarray(found).view(LabelWeights)
 
 

@@ -161,5 +161,11 @@ fn clusters_of(path: &Path, classes: usize, names: Option<&ClassNames>) -> Resul
             _ => Ok(Some(number as u32)),
         }
     });
-    Ok(clusters.collect::<Result<_, _>>()?)
+    let clusters: Vec<Option<u32>> = clusters.collect::<Result<_, _>>()?;
+    if known.len() == classes && classes > 2 {
+        let message =
+            "every class has a cluster of its own: --by class does that, and weights are --label-weights";
+        return Err(Error::new(path, Problem::PerClass(message.to_owned())).into());
+    }
+    Ok(clusters)
 }

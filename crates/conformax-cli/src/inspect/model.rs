@@ -24,6 +24,12 @@ struct Inspected<'a> {
     input: &'static str,
     has_scores: bool,
     promise: String,
+    /// Shares of the classes that are taken out of the logits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prior: Option<&'a [f64]>,
+    /// How far down the ranking a label of each class may stand.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ranks: Option<&'a [u32]>,
     arithmetic: u32,
     levels: Vec<ShownLevel>,
     tuning: Option<InspectedTuning>,
@@ -62,6 +68,8 @@ impl<'a> Inspected<'a> {
             input: model.input.name(),
             has_scores: model.evidence.is_some(),
             promise: model.promise(),
+            prior: model.prior.as_ref().map(|prior| prior.as_slice()),
+            ranks: model.ranks.as_ref().map(|ranks| ranks.as_slice()),
             arithmetic: ARITHMETIC_VERSION,
             levels: ShownLevel::all(model),
             tuning,
@@ -88,6 +96,14 @@ pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -
         if inspected.has_scores { "kept: any level, p-values" } else { "left out: these levels only" };
     facts.push(("calibration scores", scores.to_owned()));
     facts.push(("promise", inspected.promise.clone()));
+    facts.extend(inspected.prior.map(|shares| {
+        let (low, high) = ends(shares.iter().copied());
+        ("prior", format!("shares from {} to {}, taken out of the logits", shown(low), shown(high)))
+    }));
+    facts.extend(inspected.ranks.map(|ranks| {
+        let (low, high) = ends(ranks.iter().map(|rank| f64::from(*rank)));
+        ("ranks", format!("a label is left out beyond rank {low} to {high}, by its class"))
+    }));
     facts.extend(inspected.tuning.as_ref().map(|tuning| {
         let InspectedTuning { alpha, n, candidates, average_size } = tuning;
         let size = shown(*average_size);
@@ -96,6 +112,11 @@ pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -
     writeln!(console.out(), "{}\n{}", pairs(&facts), level_table(&inspected.levels).trim_end())?;
     write!(console.out(), "{}", group_tables(&inspected.levels))?;
     Ok(())
+}
+
+/// The smallest and the largest.
+fn ends(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    (values.clone().fold(f64::INFINITY, f64::min), values.fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// The number of classes and the first few names.

@@ -45,6 +45,20 @@ fn a_study_leaves_results_and_a_report() {
 }
 
 #[test]
+fn a_conditional_study_has_a_page_of_its_own() {
+    let folder = folder("kind = \"conditional\"\nsplits = 2\n[[benchmarks]]\npath = \"data.npz\"\n");
+    let ran = folder.run("study small.toml -o out").ok();
+    assert_eq!(ran.out.trim(), "out/report/index.html");
+    let csv = std::fs::read_to_string(folder.file("out/results.csv")).unwrap();
+    // Two splits and two levels of five procedures and four weightings, and the heading.
+    assert_eq!(csv.lines().count(), 1 + 2 * 2 * (5 + 4), "{csv}");
+    let page = std::fs::read_to_string(folder.file("out/report/index.html")).unwrap();
+    assert!(page.contains("Coverage where it matters") && page.contains("clustered classes"));
+    let message = folder.run("study conditionally").error();
+    assert!(message.contains("conditionally"), "{message}");
+}
+
+#[test]
 fn results_are_replaced_only_when_asked() {
     let folder = folder(SMALL_STUDY);
     folder.run("study small.toml -o out").ok();

@@ -310,6 +310,8 @@ __device__ __noinline__ u32 take_fewer(const Stored *from, u32 classes, Reach ne
         depth = risen;
         near.set_bound(near.top - depth * (Real)1.00001);
         near.count = 0;
+        // The list is written anew, by other threads than before.
+        __syncwarp();
         WarpRow::each_above_in(from, classes, near.bound, [&](Real z, u32 label) { near.take(z, label); });
     }
     return near.count;

@@ -3,6 +3,7 @@
 // What the tests share is not itself a test, which is where the lint would allow these.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod conditional;
 mod figures;
 mod page;
 mod rendered;
