@@ -89,7 +89,7 @@ pub(crate) fn ranked<'a>(
 }
 
 /// Names whose value prints as the first one's does: a difference that cannot be seen is not told.
-pub(crate) fn leaders(values: &[(&str, f64)], print: fn(f64) -> String) -> Option<(String, String)> {
+fn leaders(values: &[(&str, f64)], print: fn(f64) -> String) -> Option<(String, String)> {
     let first = print(values.first()?.1);
     let names: Vec<String> = values
         .iter()

@@ -22,6 +22,8 @@ pub(crate) struct SmallChart {
 struct Track {
     alpha: String,
     dots: Vec<Dot>,
+    /// The value of ours.
+    ours: Option<String>,
     low: End,
     high: End,
     /// What the paper prints for ours.
@@ -44,7 +46,8 @@ struct Dot {
 /// The smallest or the largest value.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct End {
-    names: String,
+    /// Whose it is.
+    of: String,
     value: String,
     is_best: bool,
 }
@@ -168,11 +171,7 @@ impl Kind {
         let scale = Scale::new(values.iter().map(|(_, value)| *value), printed, target, band)?;
         let ranked = findings::ranked(view, benchmark, level, self.quantity);
         let backwards: Vec<_> = ranked.iter().rev().copied().collect();
-        let end = |values: &[(&str, f64)], side: Better| {
-            let (names, value) = findings::leaders(values, self.print)?;
-            Some(End { names, value, is_best: self.better == side })
-        };
-        let (low, high) = (end(&ranked, Better::Low)?, end(&backwards, Better::High)?);
+        let (low, high) = (self.end(&ranked, Better::Low)?, self.end(&backwards, Better::High)?);
         let dot = |(procedure, value): &(usize, f64)| Dot {
             name: view.results.procedures[*procedure].clone(),
             class: view.styles[*procedure].class.clone(),
@@ -192,6 +191,7 @@ impl Kind {
                 number::level(alpha),
                 number::listed(&listed)
             ),
+            ours: dots.iter().find(|dot| dot.is_ours).map(|dot| dot.value.clone()),
             dots,
             low,
             high,
@@ -205,6 +205,23 @@ impl Kind {
         })
     }
 
+    /// The value at one end and whose it is, from that end on.
+    fn end(&self, values: &[(&str, f64)], side: Better) -> Option<End> {
+        let value = (self.print)(values.first()?.1);
+        let names: Vec<&str> =
+            values.iter().take_while(|(_, other)| (self.print)(*other) == value).map(|(name, _)| *name).collect();
+        let of = match (self.better, names.as_slice()) {
+            (_, all) if all.len() == values.len() && all.len() > 1 => "all procedures".to_owned(),
+            // Coverage has no better end, so nobody is named.
+            (Better::Middle, _) if side == Better::Low => "lowest".to_owned(),
+            (Better::Middle, _) => "highest".to_owned(),
+            (_, [one]) => (*one).to_owned(),
+            (_, [first, rest @ ..]) => format!("{first} +{}", rest.len()),
+            (_, []) => String::new(),
+        };
+        Some(End { of, value, is_best: self.better == side })
+    }
+
     /// What the chart shows, at the level where it shows most.
     fn sentence(&self, view: &View<'_>, benchmark: usize, levels: &[usize]) -> String {
         let (Some(first), Some(last)) = (levels.first(), levels.last()) else { return String::new() };
@@ -212,9 +229,13 @@ impl Kind {
             "Coverage" => findings::furthest(view, benchmark).map(|(distance, ..)| {
                 format!("Every procedure is within {distance:.2} points of 1 − α at every level.")
             }),
-            "Size" => self.compared(view, benchmark, *last, ("takes", "labels")),
-            "Singletons" => self.compared(view, benchmark, *first, ("gives one label to", "of rows")),
-            _ => self.compared(view, benchmark, *first, ("strays by", "in some size of set")),
+            "Size" => self.compared(view, benchmark, *last, |name, value| format!("{name} takes {value} labels")),
+            "Singletons" => self.compared(view, benchmark, *first, |name, value| {
+                format!("{name} settles a share of {value} with one label")
+            }),
+            _ => self.compared(view, benchmark, *first, |name, value| {
+                format!("{name} misses 1 − α by {value} in its worst stratum")
+            }),
         };
         findings::bound(&text.unwrap_or_default())
     }
@@ -224,7 +245,7 @@ impl Kind {
         view: &View<'_>,
         benchmark: usize,
         level: usize,
-        (verb, noun): (&str, &str),
+        first: impl Fn(&str, &str) -> String,
     ) -> Option<String> {
         let at = format!("At α = {}", number::level(view.results.levels[level]));
         let (procedure, name) = ours(view)?;
@@ -234,7 +255,7 @@ impl Kind {
             .into_iter()
             .filter(|(other, _)| *other != name)
             .collect();
-        let first = format!("{at} {name} {verb} {value} {noun}");
+        let first = format!("{at} {}", first(name, &value));
         Some(match others.as_slice() {
             [] => format!("{first}."),
             [(other, one)] => format!("{first}, {other} {}.", (self.print)(*one)),

@@ -91,7 +91,7 @@
     says.nextElementSibling.textContent = hit ? "holds the true label" : "misses the true label";
     const members = names.filter((_, label) => inside[label]);
     const hidden = Array.from({ length: size - members.length }, () => "");
-    holds.textContent = `{ ${words([...members, ...hidden], Math.min(members.length, 6))} }`;
+    holds.textContent = `{ ${words([...members, ...hidden], Math.min(members.length, 4))} }`;
     const family = score.gamma === null ? "" : `, γ = ${score.gamma}`;
     const beta = temperature === null ? "" : `, β = ${printed(temperature)}`;
     rule.textContent = `${score.name}${family}: score ≤ ${printed(threshold)}${beta}`;

@@ -130,11 +130,11 @@ export async function checkByKeyboard(page, results, check, where) {
   };
   await page.evaluate(() => document.activeElement.blur());
   const steps = [
-    ["try-benchmark", "ArrowUp", ({ benchmark }) => benchmark],
+    ["try-benchmark", "ArrowDown", ({ benchmark }) => benchmark],
     ["try-row", "ArrowDown", ({ row }) => row],
-    ["try-alpha", "ArrowRight", ({ alpha }) => alpha],
-    ["try-a", "ArrowUp", ({ sides }) => sides[0].procedure],
-    ["try-b", "ArrowDown", ({ sides }) => sides[1].procedure],
+    ["try-alpha", "ArrowLeft", ({ alpha }) => alpha],
+    ["try-a", "ArrowDown", ({ sides }) => sides[0].procedure],
+    ["try-b", "ArrowUp", ({ sides }) => sides[1].procedure],
   ];
   for (const [control, key, part] of steps) {
     check(await reach(control), `${where}: Tab does not reach ${control}`);
