@@ -27,6 +27,7 @@ mod results;
 mod results_csv;
 mod row_influence;
 mod run;
+mod selection;
 mod splits;
 mod spread;
 mod study;
@@ -39,7 +40,7 @@ pub use procedure::{Procedure, ProcedureScore};
 pub use progress::{Progress, Stage};
 pub use results::{
     AbsentBenchmark, BenchmarkSummary, Claim, CoverageBand, Evidence, GammaSize, Means, Paired, Provenance,
-    Record, Results, SplitSummary, Spread, Stratum, TuningComparison, Verdict,
+    Record, Results, SplitSummary, Spread, Stratum, TuningComparison, TuningWay, Verdict, Way,
 };
 pub use results_csv::{csv_of, results_csv};
 pub use run::RunOptions;

@@ -13,7 +13,7 @@ use crate::evaluation::{Evaluation, Outcome, Plan, SizeAtGamma, Stage, evaluate_
 use crate::progress::Progress;
 use crate::results::{
     AbsentBenchmark, BenchmarkSummary, CoverageBand, GammaSize, Means, Paired, Provenance, Record, Results,
-    SplitSummary, Spread, Stratum, TuningComparison,
+    SplitSummary, Spread, Stratum, TuningComparison, TuningWay, Way,
 };
 use crate::row_influence::Influences;
 use crate::splits::Split;
@@ -22,6 +22,10 @@ use crate::study::Study;
 
 /// Probability of the band that the coverage law gives.
 const BAND: f64 = 0.95;
+
+/// Splits on which the ways to tune are compared. More tell the means apart no better than the rows allow, and each
+/// counts every candidate's labels on all rows for calibration.
+const SELECTION_SPLITS: usize = 10;
 
 /// What a run may be told besides the study.
 #[derive(Clone, Debug, Default)]
@@ -83,6 +87,7 @@ impl Study {
             results.means.append(&mut findings.means);
             results.bands.append(&mut findings.bands);
             results.tuning.append(&mut findings.tuning);
+            results.tuning_ways.append(&mut findings.tuning_ways);
             results.gamma_on_test.append(&mut findings.gamma_on_test);
             results.gamma_on_tuning.append(&mut findings.gamma_on_tuning);
             all.append(&mut findings.records);
@@ -123,6 +128,7 @@ impl Study {
             splits: &splits,
             sweep: &self.sweep,
             sweep_splits: self.splits,
+            selection_splits: splits.len().min(SELECTION_SPLITS),
             strata: &self.strata,
             stop: &|| progress.stop(),
         };
@@ -170,6 +176,10 @@ impl Study {
                 let paper = of(&outcomes.paper);
                 findings.means.extend(means(&records));
                 findings.tuning.extend(tuning_comparison(&records, &paper));
+                let all_rows = of(&outcomes.all_rows);
+                let ways = Way::ALL.into_iter().zip([&records, &paper, &all_rows]);
+                let ways = ways.filter_map(|(way, records)| tuning_way(way, records, all_rows.len()));
+                findings.tuning_ways.extend(ways);
                 findings.records.extend(records);
                 let key = (benchmark.name.clone(), procedure.name.clone(), alpha.value().to_bits());
                 findings.influences.insert(key, outcomes.influences[level].clone());
@@ -259,6 +269,7 @@ struct Findings {
     means: Vec<Means>,
     bands: Vec<CoverageBand>,
     tuning: Vec<TuningComparison>,
+    tuning_ways: Vec<TuningWay>,
     gamma_on_test: Vec<GammaSize>,
     gamma_on_tuning: Vec<GammaSize>,
 }
@@ -310,6 +321,21 @@ fn means(records: &[Record]) -> Option<Means> {
         empty_ratio: spread(|record| record.empty_ratio)?,
         sscv: spread(|record| record.sscv)?,
         covgap: spread(|record| record.covgap)?,
+    })
+}
+
+/// A way to tune, over the first `splits`.
+fn tuning_way(way: Way, records: &[Record], splits: usize) -> Option<TuningWay> {
+    let records = &records[..splits];
+    let spread = |value: fn(&Record) -> f64| Spread::of(&records.iter().map(value).collect::<Vec<_>>());
+    let first = records.first()?;
+    Some(TuningWay {
+        benchmark: first.benchmark.clone(),
+        procedure: first.procedure.clone(),
+        alpha: first.alpha,
+        way,
+        coverage: spread(|record| record.coverage)?,
+        average_size: spread(|record| record.average_size)?,
     })
 }
 
