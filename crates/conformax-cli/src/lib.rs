@@ -31,6 +31,7 @@ mod numbers;
 mod plan;
 mod predict;
 mod process;
+mod selection;
 mod split;
 mod study;
 mod table;
