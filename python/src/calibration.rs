@@ -31,6 +31,10 @@ pub struct Calibration {
 /// How tuning went: the index of the choice, the tuning rows, and each candidate with its threshold and mean size.
 type Record = (usize, u64, Vec<(Score, f64, f64)>);
 
+/// How all rows chose: the index of the leader, and each candidate with its threshold, its mean size on these rows,
+/// whether it can win, and how many true labels it decides.
+type Contest = (usize, Vec<(Score, f64, f64, bool, Option<u64>)>);
+
 #[pymethods]
 impl Calibration {
     /// Of scores that this very score gave elsewhere: on a GPU, say. `rows` are the fingerprints of the calibration rows.
@@ -164,11 +168,11 @@ impl Calibration {
     /// For each group that too few rows cannot bring to a level: its name, its rows, and how many it needs.
     fn too_few(&self, alpha: &str) -> PyResult<Vec<(String, u64, u64)>> {
         let kept = self.kept(alpha)?;
-        let names = match kept.level() {
+        let names = match kept.ranked_level() {
             Some(_) => vec![String::new()],
             None => self.model.group_names(),
         };
-        let levels = kept.level().into_iter().chain(kept.group_levels().iter().copied());
+        let levels = kept.ranked_level().into_iter().chain(kept.group_levels().iter().copied());
         let few = names.into_iter().zip(levels).filter(|(_, level)| level.rank().is_none());
         Ok(few.map(|(name, level): (String, Level)| (name, level.n(), level.rows_needed())).collect())
     }
@@ -283,6 +287,34 @@ impl Calibration {
         })
     }
 
+    /// How all rows chose, where they did: the index of the leader, and each candidate's score, threshold, mean size,
+    /// whether it can win and how many true labels it decides.
+    #[getter]
+    fn selection(&self) -> Option<Contest> {
+        self.model.selection.as_ref().map(|record| {
+            let selection = &record.selection;
+            let rivals = selection.rivals().iter().zip(selection.alive()).enumerate();
+            let rivals = rivals.map(|(place, (rival, alive))| {
+                let size = rival.at_high as f64 / selection.n() as f64;
+                let wins = record.wins.as_ref().map(|wins| wins[place]);
+                (Score { spec: rival.score }, rival.high, size, *alive, wins)
+            });
+            (selection.leader(), rivals.collect())
+        })
+    }
+
+    /// Whether several candidates choose among themselves, so that no one threshold gives the sets.
+    #[getter]
+    fn is_a_choice(&self) -> bool {
+        self.model.levels.iter().any(|kept| self.model.predictor(kept).is_a_choice())
+    }
+
+    /// Why there can be no p-values, where what is promised has none.
+    #[getter]
+    fn no_p_values(&self) -> Option<&'static str> {
+        self.model.no_p_values()
+    }
+
     /// What the numbers were that calibrated: "logits", "probabilities" or "log_probabilities".
     #[getter]
     fn input(&self) -> &'static str {
@@ -304,7 +336,7 @@ impl Calibration {
     /// Threshold and rank at a level, where all rows share one; the rank is None where there are too few rows.
     fn level(&self, alpha: &str) -> PyResult<(Option<f64>, Option<u64>)> {
         let kept = self.kept(alpha)?;
-        Ok((kept.threshold(), kept.level().and_then(Level::rank)))
+        Ok((kept.threshold(), kept.ranked_level().and_then(Level::rank)))
     }
 
     /// The thresholds at a level: one for all rows, or one per label or group; none where they go by weight.
@@ -375,10 +407,8 @@ impl Calibration {
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {
         let view = AnyView::of(logits)?;
         let beside = OwnedBeside::of(&view, u, groups, weights)?;
-        if self.model.delta.is_some() {
-            return Err(PyValueError::new_err(
-                "coverage is promised with a probability over calibration rows, for which there are no p-values",
-            ));
+        if let Some(why) = self.model.no_p_values() {
+            return Err(PyValueError::new_err(format!("this classifier {why}")));
         }
         let calibration = self.model.calibration().ok_or_else(|| {
             PyValueError::new_err("p-values need the calibration scores, which were left out of the file")

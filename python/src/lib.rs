@@ -58,7 +58,7 @@ mod _conformax {
     #[pymodule_export]
     use crate::study::{compare, run_study};
     #[pymodule_export]
-    use crate::tune::tune;
+    use crate::tune::{select, tune};
 
     /// Panics that become Python exceptions print nothing here; the exception carries the message.
     #[pymodule_init]

@@ -6,10 +6,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use conformax::{
-    Alpha, Calibrator, Evaluator, Labelled, Logit, Remember, ScoreSpec, SearchStep, SizeCounter,
+    Alpha, Calibrator, Evaluator, Labelled, Logit, PairCounter, Remember, ScoreSpec, SearchStep, SizeCounter,
     ThresholdSearch, Tuner, Tuning,
 };
-use conformax_io::{Model, TuningRecord};
+use conformax_io::{Model, SelectionRecord, TuningRecord};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -28,6 +28,7 @@ enum Accumulator {
     Calibrator(Calibrator<ScoreSpec>),
     Tuner(Tuner<ScoreSpec>),
     Sizes(SizeCounter<ScoreSpec>),
+    Pairs(PairCounter<ScoreSpec>),
     Evaluator(Evaluator<ScoreSpec>),
     Search(ThresholdSearch<ScoreSpec>),
 }
@@ -39,6 +40,7 @@ macro_rules! each {
             Accumulator::Calibrator($it) => $body,
             Accumulator::Tuner($it) => $body,
             Accumulator::Sizes($it) => $body,
+            Accumulator::Pairs($it) => $body,
             Accumulator::Evaluator($it) => $body,
             Accumulator::Search($it) => $body,
         }
@@ -51,6 +53,7 @@ impl Accumulator {
             Self::Calibrator(it) => it.extend(rows),
             Self::Tuner(it) => it.extend(rows),
             Self::Sizes(it) => it.extend(rows.logits()),
+            Self::Pairs(it) => it.extend(rows.logits()),
             Self::Evaluator(it) => it.extend(rows),
             Self::Search(it) => it.extend(rows),
         }
@@ -61,6 +64,7 @@ impl Accumulator {
             (Self::Calibrator(mine), Self::Calibrator(theirs)) => mine.merge(theirs),
             (Self::Tuner(mine), Self::Tuner(theirs)) => mine.merge(theirs),
             (Self::Sizes(mine), Self::Sizes(theirs)) => mine.merge(theirs),
+            (Self::Pairs(mine), Self::Pairs(theirs)) => mine.merge(theirs),
             (Self::Evaluator(mine), Self::Evaluator(theirs)) => mine.merge(theirs),
             (Self::Search(mine), Self::Search(theirs)) => mine.merge(theirs),
             _ => Err(conformax::Error::Unlike { what: "kinds of accumulator" }),
@@ -70,10 +74,11 @@ impl Accumulator {
     /// Reads whichever it is: bytes of another kind are refused by their head.
     fn from_bytes(bytes: &[u8]) -> conformax::Result<Self> {
         type Read = fn(&[u8]) -> conformax::Result<Accumulator>;
-        let readers: [Read; 5] = [
+        let readers: [Read; 6] = [
             |bytes| Calibrator::from_bytes(bytes).map(Self::Calibrator),
             |bytes| Tuner::from_bytes(bytes).map(Self::Tuner),
             |bytes| SizeCounter::from_bytes(bytes).map(Self::Sizes),
+            |bytes| PairCounter::from_bytes(bytes).map(Self::Pairs),
             |bytes| Evaluator::from_bytes(bytes).map(Self::Evaluator),
             |bytes| ThresholdSearch::from_bytes(bytes).map(Self::Search),
         ];
@@ -216,6 +221,20 @@ impl Partial {
             _ => return Err(wrong("passes")),
         };
         Ok(Some(Self::of(next)))
+    }
+
+    /// What the next pass begins with where all rows choose: after their scores the pairs around each threshold.
+    fn pairs_pass(&self) -> PyResult<Self> {
+        let Accumulator::Tuner(tuner) = self.get()? else { return Err(wrong("candidates")) };
+        Ok(Self::of(Accumulator::Pairs(tuner.finish_selecting().map_err(value_error)?)))
+    }
+
+    /// The calibration by all rows, whose pairs were counted.
+    #[pyo3(signature = (*, names=None))]
+    fn selected(&self, names: Option<Vec<String>>) -> PyResult<Calibration> {
+        let Accumulator::Pairs(pairs) = self.get()? else { return Err(wrong("pairs")) };
+        let record = SelectionRecord { selection: pairs.finish().map_err(value_error)?, wins: None };
+        Ok(Calibration { model: Model::of_selection(record, names_of(names)?) })
     }
 
     /// The score with the smallest sets.

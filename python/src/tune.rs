@@ -1,7 +1,7 @@
-//! Tuning: the core's accumulators over some of the rows and then over the others.
+//! Tuning: the core's accumulators over some of the rows and then over the others, or over all of them.
 
 use conformax::{Calibrator, Logit, Logits, Remember, ScoreSpec, Tuner, Tuning};
-use conformax_io::{Model, TuningRecord};
+use conformax_io::{Model, SelectionRecord, TuningRecord};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 
@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::law::alpha_of;
 use crate::predict::masked_named;
 use crate::score::{Score, one_per_row};
-use crate::work::{BLOCK, Stop, run};
+use crate::work::{BLOCK, Beside, Rows, Stop, run};
 
 /// Chooses the score with the smallest sets on the tuning rows and calibrates it on the others.
 #[pyfunction]
@@ -55,6 +55,47 @@ pub fn tune<'py>(
         let mut calibrator = calibrator.remembering(Remember::Rows);
         picked.each(&calibrating, |logits, labels| calibrator.extend(logits.labelled(labels)?))?;
         Ok(Model { tuning: Some(record), input, ..Model::new(&calibrator.finish()?, &[alpha], names) })
+    }))?;
+    Ok(Calibration { model })
+}
+
+/// Chooses among scores anew for every label, by all rows, which calibrate too.
+#[pyfunction]
+#[pyo3(signature = (grid, logits, labels, alpha, *, names=None, masked="allowed", n_threads=None, input="logits"))]
+#[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+pub fn select<'py>(
+    py: Python<'py>,
+    grid: Vec<Score>,
+    logits: &Bound<'py, PyUntypedArray>,
+    labels: PyReadonlyArray1<'py, u32>,
+    alpha: &str,
+    names: Option<Vec<String>>,
+    masked: &str,
+    n_threads: Option<usize>,
+    input: &str,
+) -> PyResult<Calibration> {
+    let input = input_named(input)?;
+    let (alpha, masked, names) = (alpha_of(alpha)?, masked_named(masked)?, names_of(names)?);
+    let view = AnyView::of(logits)?;
+    let labels = one_per_row(&view, labels, "labels")?;
+    let model = with_view!(view, view => run(py, n_threads, |stop| {
+        let grid: Vec<ScoreSpec> = grid.iter().map(|score| score.spec).collect();
+        let tuner = Tuner::new(grid, view.classes(), alpha)?.with_masked(masked);
+        let mut tuner = tuner.remembering(Remember::Rows);
+        let rows = Rows { view, beside: Beside::default(), first_row: 0 };
+        let labelled = |first: usize, rows: usize| &labels[first..first + rows];
+        rows.each(stop, |first, logits| tuner.extend(logits.labelled(labelled(first, logits.len()))?))?;
+        let mut pairs = tuner.finish_selecting()?;
+        rows.each(stop, |_, logits| pairs.extend(logits))?;
+        let selection = pairs.finish()?;
+        let mut wins = vec![0; selection.rivals().len()];
+        rows.each(stop, |first, logits| {
+            let of_block = selection.winners(logits.labelled(labelled(first, logits.len()))?)?;
+            wins.iter_mut().zip(of_block).for_each(|(wins, more)| *wins += more);
+            Ok(())
+        })?;
+        let record = SelectionRecord { selection, wins: Some(wins) };
+        Ok(Model { input, ..Model::of_selection(record, names) })
     }))?;
     Ok(Calibration { model })
 }

@@ -426,7 +426,7 @@ pub(crate) fn warn_of_few_rows(
 ) -> Result<(), Failure> {
     warn_of_few_in_groups(model, levels, console)?;
     warn_of_infinite_thresholds(model, levels, console)?;
-    for level in levels.iter().filter_map(KeptLevel::level) {
+    for level in levels.iter().filter_map(KeptLevel::ranked_level) {
         if let Some(wanted) = level.rows_wanted() {
             console.warn(format_args!(
                 "{} cannot reach alpha = {}: every set will hold every label; calibrate on at least {}, or ask \
@@ -512,7 +512,7 @@ fn warn_of_few_in_groups(
 
 /// True labels of probability zero score infinity; where too many do, so does the threshold.
 fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    let reached = |kept: &KeptLevel| kept.level().is_some_and(|level| level.rank().is_some());
+    let reached = |kept: &KeptLevel| kept.ranked_level().is_some_and(|level| level.rank().is_some());
     let infinite = |kept: &&KeptLevel| reached(kept) && kept.threshold() == Some(f64::INFINITY);
     for kept in model.levels.iter().filter(infinite) {
         let how_many = match &model.evidence {
@@ -588,9 +588,9 @@ impl ShownLevel {
         Self {
             alpha: kept.alpha().value(),
             threshold,
-            temperature: threshold.and_then(|threshold| score.temperature(threshold)),
+            temperature: model.predictor(kept).temperature(),
             odds_ratio: threshold.filter(|_| score.name() == "log_margin").map(odds_ratio),
-            rank: kept.level().and_then(|level| level.rank()),
+            rank: kept.ranked_level().and_then(|level| level.rank()),
             n: model.n,
             coverage_interval: law
                 .map(|law| law.interval(CONFIDENCE).expect("a confidence is a probability")),
@@ -648,7 +648,7 @@ fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), 
     }
     writeln!(console.out(), "{score}, calibrated on {}\n\n{}", rows(n), level_table(&levels).trim_end())?;
     write!(console.out(), "{}", group_tables(&levels))?;
-    if model.scheme != Scheme::default() || model.delta.is_some() {
+    if !model.is_plain() {
         writeln!(console.out(), "\npromise: {}", model.promise())?;
     }
     Ok(())

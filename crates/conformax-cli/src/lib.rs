@@ -35,6 +35,7 @@ mod plan;
 mod predict;
 mod process;
 mod report;
+mod selection;
 mod split;
 mod study;
 mod table;

@@ -38,11 +38,8 @@ impl Loaded {
 
     /// The calibration with its scores, which p-values need.
     pub(crate) fn calibration(&self) -> Result<Calibration<ScoreSpec>, Failure> {
-        if self.model.delta.is_some() {
-            return Err(Failure::of_file(
-                &self.path,
-                "promises coverage with a probability over calibration rows, for which there are no p-values",
-            ));
+        if let Some(why) = self.model.no_p_values() {
+            return Err(Failure::of_file(&self.path, why));
         }
         self.model.calibration().ok_or_else(|| {
             let why =

@@ -1,14 +1,15 @@
 //! `conformax tune`: choose gamma or RAPS's parameters on some rows, calibrate the choice on the others.
 //!
 //! The data are read three times: every candidate's scores on the tuning rows, then its set sizes there, then the
-//! winner's scores on the calibrating rows, which no choice has seen.
+//! winner's scores on the calibrating rows, which no choice has seen. With `--rows all` every row does both: scores, then
+//! pairs of rows and labels around each threshold, then who decides.
 
 mod grid;
 mod shown;
 
 use clap::{Args, ValueEnum};
 use conformax::{Alpha, Draw, Masked, Remember, ScoreSpec, Tuner, Tuning, TuningSplit};
-use conformax_io::{Block, LabelUse, Model, Output, Source, TuningRecord, Values};
+use conformax_io::{Block, LabelUse, Model, Output, SelectionRecord, Source, TuningRecord, Values};
 
 use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence, level};
 use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
@@ -20,12 +21,15 @@ use crate::split::rows_in;
 
 /// Choose the parameters that give the smallest sets, and calibrate the choice on rows it has not seen.
 ///
-/// Part of the rows choose and never calibrate; the others calibrate the choice, so the guarantee stays exact.
+/// Part of the rows choose and never calibrate; the others calibrate the choice, so the guarantee stays exact. With
+/// --rows all every row does both: sets are smaller and steadier, coverage is still at least 1 - alpha exactly, and it
+/// follows no law; p-values and other levels cannot be had.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   conformax tune cal.npz --alpha 0.1 -o model.json
   conformax tune cal.npz --alpha 0.1 --grid 1.2,1.5,2 -o model.json
+  conformax tune cal.npz --alpha 0.1 --rows all -o model.json
   conformax tune cal.npz --alpha 0.1 --over raps --grid 0.01:1,0.01:5,0.1:5 -o model.json")]
 pub(crate) struct TuneArgs {
     #[command(flatten)]
@@ -42,9 +46,12 @@ pub(crate) struct TuneArgs {
     /// Candidates: GAMMA,… or LAMBDA:K_REG,… [default: 1.1 to 1.9, or 0.001 to 1 with 1 to 50].
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     grid: Vec<String>,
-    /// Share of the rows that choose; the others calibrate.
-    #[arg(long, value_name = "F", default_value_t = 0.4)]
-    tuning_fraction: f64,
+    /// Which rows choose: some, and the others calibrate, or all, which then calibrate too.
+    #[arg(long, value_name = "ROWS", default_value = "split")]
+    rows: RowsChoice,
+    /// Share of the rows that choose with --rows split [default: 0.4].
+    #[arg(long, value_name = "F")]
+    tuning_fraction: Option<f64>,
     /// Seed of the division into rows that choose and rows that calibrate, and of RAPS's random draws.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
@@ -61,6 +68,15 @@ pub(crate) struct TuneArgs {
     json: bool,
 }
 
+/// Share of the rows that choose, as in the paper.
+const TUNING_FRACTION: f64 = 0.4;
+
+#[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
+enum RowsChoice {
+    Split,
+    All,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Over {
     Gamma,
@@ -68,6 +84,7 @@ enum Over {
 }
 
 pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    expect_consistent(args)?;
     let output = Output::create(&args.output.output, args.output.overwrite())?;
     let alpha = match args.alpha.or(args.confidence) {
         Some(alpha) => alpha,
@@ -77,17 +94,24 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     let (source, n) = count_rows(args.data.open(LabelUse::Required)?, console)?;
     let (classes, names) = (source.classes(), source.names().cloned());
     let grid = grid::candidates(args.over, &args.grid, classes, Draw::Seeded(args.seed))?;
-    let n = usize::try_from(n).map_err(Failure::error)?;
-    let split = TuningSplit::new(n, args.tuning_fraction, args.seed)?;
-    let (source, record) = choose(grid, source, &split.tuning, (alpha, masked), console)?;
-    let mut calibrator = calibrator(*record.choice.score(), classes, masked)?;
-    for_rows(source, &split.calibrating, "calibrating", console, |block| {
-        let before = calibrator.n();
-        let extended = with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?));
-        extended.map_err(|error| in_block(error, before))
-    })?;
-    let mut model = Model::new(&calibrator.finish()?, &[alpha], names);
-    (model.tuning, model.input) = (Some(record), args.data.input());
+    let mut model = match args.rows {
+        RowsChoice::Split => {
+            let n = usize::try_from(n).map_err(Failure::error)?;
+            let fraction = args.tuning_fraction.unwrap_or(TUNING_FRACTION);
+            let split = TuningSplit::new(n, fraction, args.seed)?;
+            let (source, record) = choose(grid, source, &split.tuning, (alpha, masked), console)?;
+            let mut calibrator = calibrator(*record.choice.score(), classes, masked)?;
+            for_rows(source, &split.calibrating, "calibrating", console, |block| {
+                let before = calibrator.n();
+                let extended =
+                    with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?));
+                extended.map_err(|error| in_block(error, before))
+            })?;
+            Model { tuning: Some(record), ..Model::new(&calibrator.finish()?, &[alpha], names) }
+        }
+        RowsChoice::All => Model::of_selection(select(grid, source, (alpha, masked), console)?, names),
+    };
+    model.input = args.data.input();
     if args.thresholds_only {
         model.evidence = None;
     }
@@ -101,6 +125,53 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     console.note(format_args!("wrote {}", path.display()))
 }
 
+/// With `--rows all` there is no share of the rows, and no score is kept that could be left out.
+fn expect_consistent(args: &TuneArgs) -> Result<(), Failure> {
+    let refused = match args.rows {
+        RowsChoice::All if args.tuning_fraction.is_some() => {
+            "--tuning-fraction is of --rows split: with all rows none \
+             are set aside; leave out one of them"
+        }
+        RowsChoice::All if args.thresholds_only => {
+            "--thresholds-only leaves out calibration scores, and --rows all \
+             keeps none: leave it out"
+        }
+        RowsChoice::All | RowsChoice::Split => return Ok(()),
+    };
+    Err(Failure::error(refused))
+}
+
+/// Scores all rows under every candidate, counts the pairs around their thresholds and, where several are left, who
+/// decides.
+fn select(
+    grid: Vec<ScoreSpec>,
+    source: Source,
+    (alpha, masked): (Alpha, Masked),
+    console: &mut Console<'_>,
+) -> Result<SelectionRecord, Failure> {
+    let (mut source, tuner) = score(grid, source, None, (alpha, masked), console)?;
+    source.rewind()?;
+    let mut pairs = tuner.finish_selecting()?;
+    let mut source = for_each_block(source, "counting pairs", console, |block, _| {
+        let before = pairs.n();
+        with_logits!(block, logits => pairs.extend(logits)).map_err(|error| in_block(error, before))?;
+        Ok(())
+    })?;
+    let selection = pairs.finish()?;
+    let mut wins = vec![0; selection.rivals().len()];
+    if selection.alive().iter().filter(|alive| **alive).count() == 1 {
+        wins[selection.leader()] = selection.n();
+    } else {
+        source.rewind()?;
+        for_each_block(source, "counting who decides", console, |block, _| {
+            let of_block = with_logits!(block, logits => selection.winners(logits.labelled(labels(block))?))?;
+            wins.iter_mut().zip(of_block).for_each(|(wins, more)| *wins += more);
+            Ok(())
+        })?;
+    }
+    Ok(SelectionRecord { selection, wins: Some(wins) })
+}
+
 /// Judges every candidate on the tuning rows alone; the source comes back at its first row.
 fn choose(
     grid: Vec<ScoreSpec>,
@@ -109,17 +180,7 @@ fn choose(
     (alpha, masked): (Alpha, Masked),
     console: &mut Console<'_>,
 ) -> Result<(Source, TuningRecord), Failure> {
-    let mut doubt = LooksLikeProbabilities::new(&source);
-    let tuner = Tuner::new(grid, source.classes(), alpha)?;
-    let mut tuner = tuner.with_masked(masked).remembering(Remember::Rows);
-    let mut first = None;
-    let mut source = for_rows(source, tuning, "scoring candidates", console, |block| {
-        first.get_or_insert_with(|| block.clone());
-        let before = tuner.n();
-        let extended = with_logits!(block, logits => tuner.extend(logits.labelled(labels(block))?));
-        extended.map_err(|error| in_block(error, before))
-    })?;
-    first.iter().try_for_each(|block| doubt.look_at(block, console))?;
+    let (mut source, tuner) = score(grid, source, Some(tuning), (alpha, masked), console)?;
     source.rewind()?;
     let mut sizes = tuner.finish()?;
     let mut source = for_rows(source, tuning, "measuring sets", console, |block| {
@@ -129,6 +190,33 @@ fn choose(
     source.rewind()?;
     let (n, rows) = (sizes.n(), sizes.rows().clone());
     Ok((source, TuningRecord { tuning: Tuning::Valid, alpha, choice: sizes.finish()?, n, rows }))
+}
+
+/// The true labels' scores under every candidate, on some rows or on all.
+fn score(
+    grid: Vec<ScoreSpec>,
+    source: Source,
+    wanted: Option<&[usize]>,
+    (alpha, masked): (Alpha, Masked),
+    console: &mut Console<'_>,
+) -> Result<(Source, Tuner<ScoreSpec>), Failure> {
+    let mut doubt = LooksLikeProbabilities::new(&source);
+    let tuner = Tuner::new(grid, source.classes(), alpha)?;
+    let mut tuner = tuner.with_masked(masked).remembering(Remember::Rows);
+    let mut first = None;
+    let mut extend = |block: &Block| {
+        first.get_or_insert_with(|| block.clone());
+        let before = tuner.n();
+        let extended = with_logits!(block, logits => tuner.extend(logits.labelled(labels(block))?));
+        extended.map_err(|error| in_block(error, before))
+    };
+    let what = "scoring candidates";
+    let source = match wanted {
+        Some(rows) => for_rows(source, rows, what, console, extend)?,
+        None => for_each_block(source, what, console, |block, _| Ok(extend(block)?))?,
+    };
+    first.iter().try_for_each(|block| doubt.look_at(block, console))?;
+    Ok((source, tuner))
 }
 
 pub(crate) fn labels(block: &Block) -> &[u32] {

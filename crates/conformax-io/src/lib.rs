@@ -49,7 +49,7 @@ mod tables;
 mod text;
 mod writing;
 
-pub use calibration::model::{Beside, KeptLevel, Model, TuningRecord};
+pub use calibration::model::{Beside, KeptLevel, Model, SelectionRecord, TuningRecord};
 pub use calibration::part::{Part, PartOf, Settings};
 pub use data::block::Block;
 pub use data::cells::{CellType, Cells, NamedCells};

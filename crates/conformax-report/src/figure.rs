@@ -10,6 +10,7 @@ mod idea;
 mod singletons;
 mod sscv;
 mod temperature;
+mod tuning_ways;
 
 use conformax_plot::{Axis, Sheet, Spacing, Style};
 use conformax_study::Spread;
@@ -20,7 +21,7 @@ use crate::view::{Cell, View};
 
 /// A figure: what it says, its panels, and the numbers behind it.
 pub(crate) struct Figure {
-    /// Number in the paper.
+    /// Number in the paper; one beyond its nine is ours alone.
     pub(crate) number: u32,
     /// Name in file names.
     pub(crate) slug: &'static str,
@@ -54,6 +55,7 @@ pub(crate) fn all(view: &View<'_>) -> Vec<Figure> {
         Some(coverage::figure(view)),
         gamma_size::figure(view),
         Some(sscv::figure(view)),
+        tuning_ways::figure(view),
     ];
     figures.into_iter().flatten().collect()
 }

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::error::{Error, Result};
 use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
+use crate::selection::{Contest, OwnSizes, Pairs};
 use crate::splits::{Split, Thresholds, Truth};
 
 /// Rows that one task visits.
@@ -28,6 +29,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) splits: &'a [Split],
     /// How many of the splits the sweeps over γ use.
     pub(crate) sweep_splits: usize,
+    /// How many of the splits tune without rows set aside.
+    pub(crate) selection_splits: usize,
     /// The γ whose sizes on test rows are wanted.
     pub(crate) sweep: &'a [Gamma],
     pub(crate) strata: &'a Strata,
@@ -56,6 +59,8 @@ pub(crate) struct ProcedureOutcomes {
     pub(crate) outcomes: Vec<Vec<Outcome>>,
     /// The same tuned the paper's way; empty where nothing is tuned.
     pub(crate) paper: Vec<Vec<Outcome>>,
+    /// The same with all rows choosing and calibrating, on some of the splits; empty where nothing is tuned.
+    pub(crate) all_rows: Vec<Vec<Outcome>>,
     /// By level, how much each row moves the outcomes.
     pub(crate) influences: Vec<RowInfluence>,
 }
@@ -216,7 +221,7 @@ impl<T: Logit> Bench<'_, T> {
                     .map(|thresholds| thresholds.calibration.iter().map(|q| (place, *q)).collect())
                     .collect();
                 let (outcomes, influences) = self.judge(&picks, false)?;
-                ProcedureOutcomes { outcomes, paper: Vec::new(), influences }
+                ProcedureOutcomes { outcomes, paper: Vec::new(), all_rows: Vec::new(), influences }
             }
             ProcedureScore::Tuned(candidates) => {
                 let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
@@ -226,6 +231,7 @@ impl<T: Logit> Bench<'_, T> {
                 ProcedureOutcomes {
                     outcomes,
                     paper: self.judge_sizes(&paper, &self.test_sizes(&paper)?)?,
+                    all_rows: self.select(&places)?,
                     influences,
                 }
             }
@@ -255,6 +261,117 @@ impl<T: Logit> Bench<'_, T> {
             splits.collect::<Result<Vec<Picks>>>()
         };
         Ok((picks(0)?, picks(1)?))
+    }
+
+    /// The outcomes by split and level where no rows are set aside.
+    fn select(&self, candidates: &[usize]) -> Result<Vec<Vec<Outcome>>> {
+        let levels = self.plan.alphas.len();
+        let splits = &self.plan.splits[..self.plan.selection_splits];
+        let pairs = candidates.par_iter().map(|place| self.pairs(*place, splits));
+        let mut pairs: Vec<Vec<Pairs>> = pairs.collect::<Result<_>>()?;
+        let contests = (0..splits.len() * levels).map(|slot| {
+            let (split, level) = (slot / levels, slot % levels);
+            Contest::new(candidates.iter().zip(&mut pairs).map(|(place, pairs)| {
+                let thresholds = &self.scored[*place].thresholds[split];
+                let around = (thresholds.before[level], thresholds.calibration[level]);
+                (*place, around, std::mem::take(&mut pairs[slot]))
+            }))
+        });
+        let contests: Vec<Contest> = contests.collect();
+        let decided = self.decide(candidates, splits, &contests)?;
+        let judged = splits.iter().enumerate().map(|(number, split)| {
+            let mut tallies = vec![Tally::new(self.logits.classes()); levels];
+            for row in split.test.iter().map(|row| *row as usize) {
+                for (level, tally) in tallies.iter_mut().enumerate() {
+                    let (size, covered) = decided[(row * splits.len() + number) * levels + level];
+                    tally.add_outcome(size as usize, covered, self.labels[row]);
+                }
+            }
+            let outcomes = tallies.iter().zip(self.plan.alphas).enumerate();
+            outcomes
+                .map(|(level, (tally, alpha))| -> Result<Outcome> {
+                    let leader = contests[number * levels + level].leader();
+                    let metrics = tally.metrics(*alpha, self.plan.strata)?;
+                    Ok(Outcome { score: self.scored[leader.score].spec, threshold: leader.high, metrics })
+                })
+                .collect()
+        });
+        judged.collect()
+    }
+
+    /// Pairs of calibration rows and labels around a candidate's threshold, by split and level.
+    fn pairs(&self, place: usize, splits: &[Split]) -> Result<Vec<Pairs>> {
+        let levels = self.plan.alphas.len();
+        let thresholds = &self.scored[place].thresholds;
+        self.fold_rows(
+            place,
+            || vec![Pairs::default(); splits.len() * levels],
+            |pairs, row, sizes| {
+                for (number, _) in splits.iter().enumerate().filter(|(_, split)| !split.tests(row)) {
+                    let around = thresholds[number].before.iter().zip(&thresholds[number].calibration);
+                    for (pairs, (low, high)) in pairs[number * levels..].iter_mut().zip(around) {
+                        // Full sets need no count.
+                        if *high < f64::INFINITY {
+                            let (inner, outer) = (sizes.at(*low), sizes.at(*high));
+                            pairs.at_low += inner as u64;
+                            pairs.at_high += outer as u64;
+                            pairs.between.extend((inner..outer).map(|label| sizes.score_at(label)));
+                        }
+                    }
+                }
+            },
+            |mut pairs, other| {
+                pairs.iter_mut().zip(other).for_each(|(pairs, other)| pairs.join(other));
+                pairs
+            },
+        )
+    }
+
+    /// The size of each test row's set and whether it holds the true label, by row, split and level.
+    fn decide(
+        &self,
+        candidates: &[usize],
+        splits: &[Split],
+        contests: &[Contest],
+    ) -> Result<Vec<(u32, bool)>> {
+        let levels = self.plan.alphas.len();
+        let (classes, width) = (self.logits.classes(), contests.len());
+        let alive: Vec<Vec<usize>> = contests.iter().map(|contest| contest.alive(classes)).collect();
+        let mut decided = vec![(0, false); self.logits.len() * width];
+        let rows = decided.par_chunks_mut(CHUNK * width).enumerate();
+        rows.try_for_each(|(chunk, decided)| -> Result<()> {
+            let mut scratch = SizeScratch::default();
+            let mut own = vec![vec![OwnSizes::default(); candidates.len()]; width];
+            for (row, decided) in (chunk * CHUNK..).zip(decided.chunks_exact_mut(width)) {
+                let tests = |slot: usize| splits[slot / levels].tests(row) && !contests[slot].is_full();
+                for (candidate, place) in candidates.iter().enumerate() {
+                    let wanted = |slot: &usize| tests(*slot) && alive[*slot].contains(&candidate);
+                    let wanted: Vec<usize> = (0..width).filter(wanted).collect();
+                    if wanted.is_empty() {
+                        continue;
+                    }
+                    self.visit(&self.scored[*place], row, &mut scratch, |sizes| {
+                        for slot in wanted {
+                            let (rival, own) = (contests[slot].rival(candidate), &mut own[slot][candidate]);
+                            (own.at_low, own.at_high) = (sizes.at(rival.low), sizes.at(rival.high));
+                            own.between.clear();
+                            own.between.extend((own.at_low..own.at_high).map(|label| sizes.score_at(label)));
+                        }
+                    })?;
+                }
+                for (slot, out) in decided.iter_mut().enumerate() {
+                    let truth = |place: usize| self.scored[place].truth[row];
+                    let (size, covered) = match contests[slot].is_full() {
+                        true => (classes, true),
+                        false if tests(slot) => contests[slot].decide(&alive[slot], &own[slot], truth),
+                        false => (0, false),
+                    };
+                    *out = (size as u32, covered);
+                }
+            }
+            Ok(())
+        })?;
+        Ok(decided)
     }
 
     /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of

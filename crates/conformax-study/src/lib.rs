@@ -28,6 +28,7 @@ mod results;
 mod results_csv;
 mod row_influence;
 mod run;
+mod selection;
 mod splits;
 mod spread;
 mod study;
@@ -41,7 +42,7 @@ pub use progress::{Progress, Stage};
 pub use results::{
     AbsentBenchmark, Answer, BenchmarkSummary, Claim, CoverageBand, Evidence, ExampleRow, ExampleRule,
     ExampleScore, Examples, GammaSize, Means, Paired, Provenance, Record, Results, RowKind, SplitSummary,
-    Spread, Stratum, TuningComparison, Verdict,
+    Spread, Stratum, TuningComparison, TuningWay, Verdict, Way,
 };
 pub use results_csv::{csv_of, results_csv};
 pub use run::RunOptions;

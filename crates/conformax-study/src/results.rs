@@ -28,6 +28,9 @@ pub struct Results {
     pub bands: Vec<CoverageBand>,
     /// What the paper's way of tuning costs, per benchmark × tuned procedure × α.
     pub tuning: Vec<TuningComparison>,
+    /// The ways to tune side by side, per benchmark × tuned procedure × α × way.
+    #[serde(default)]
+    pub tuning_ways: Vec<TuningWay>,
     /// Average size on test rows against α, for many γ.
     pub gamma_on_test: Vec<GammaSize>,
     /// Average size on tuning rows against γ, at several levels.
@@ -235,6 +238,50 @@ pub struct TuningComparison {
     pub paper_size: Spread,
     /// The paper's average size minus the valid one.
     pub size_difference: Paired,
+}
+
+/// Which rows choose a tuned procedure's parameter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// Some, which then do not calibrate: the guarantee and the law hold.
+    #[default]
+    Split,
+    /// Some, but candidates take their thresholds from those that calibrate, as the paper does: no guarantee.
+    Paper,
+    /// All, which calibrate too, anew for every label: the guarantee holds, and no law.
+    AllRows,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Split, Self::Paper, Self::AllRows];
+
+    /// A procedure's name when it is tuned this way.
+    pub fn named(self, procedure: &str) -> String {
+        match self {
+            Self::Split => procedure.to_owned(),
+            Self::Paper => format!("{procedure} (paper’s tuning)"),
+            Self::AllRows => format!("{procedure} (all rows)"),
+        }
+    }
+}
+
+/// A procedure tuned one way, over the splits on which all ways are compared.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TuningWay {
+    /// Name of the benchmark.
+    pub benchmark: String,
+    /// Printed name of the procedure.
+    pub procedure: String,
+    /// Miscoverage level.
+    pub alpha: f64,
+    /// Which rows choose.
+    pub way: Way,
+    /// Coverage.
+    pub coverage: Spread,
+    /// Average size.
+    pub average_size: Spread,
 }
 
 /// Average set size of the entmax score at one γ, level and split.

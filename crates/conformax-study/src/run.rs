@@ -14,7 +14,7 @@ use crate::examples::examples_of;
 use crate::progress::Progress;
 use crate::results::{
     AbsentBenchmark, BenchmarkSummary, CoverageBand, Examples, GammaSize, Means, Paired, Provenance, Record,
-    Results, SplitSummary, Spread, Stratum, TuningComparison,
+    Results, SplitSummary, Spread, Stratum, TuningComparison, TuningWay, Way,
 };
 use crate::row_influence::Influences;
 use crate::splits::Split;
@@ -23,6 +23,10 @@ use crate::study::Study;
 
 /// Probability of the band that the coverage law gives.
 const BAND: f64 = 0.95;
+
+/// Splits on which the ways to tune are compared. More tell the means apart no better than the rows allow, and each
+/// counts every candidate's labels on all rows for calibration.
+const SELECTION_SPLITS: usize = 10;
 
 /// What a run may be told besides the study.
 #[derive(Clone, Debug, Default)]
@@ -90,6 +94,7 @@ impl Study {
             results.means.append(&mut findings.means);
             results.bands.append(&mut findings.bands);
             results.tuning.append(&mut findings.tuning);
+            results.tuning_ways.append(&mut findings.tuning_ways);
             results.gamma_on_test.append(&mut findings.gamma_on_test);
             results.gamma_on_tuning.append(&mut findings.gamma_on_tuning);
             results.examples.extend(findings.examples);
@@ -131,6 +136,7 @@ impl Study {
             splits: &splits,
             sweep: &self.sweep,
             sweep_splits: self.splits,
+            selection_splits: splits.len().min(SELECTION_SPLITS),
             strata: &self.strata,
             stop: &|| progress.stop(),
         };
@@ -179,6 +185,10 @@ impl Study {
                 let paper = of(&outcomes.paper);
                 findings.means.extend(means(&records));
                 findings.tuning.extend(tuning_comparison(&records, &paper));
+                let all_rows = of(&outcomes.all_rows);
+                let ways = Way::ALL.into_iter().zip([&records, &paper, &all_rows]);
+                let ways = ways.filter_map(|(way, records)| tuning_way(way, records, all_rows.len()));
+                findings.tuning_ways.extend(ways);
                 findings.records.extend(records);
                 let key = (benchmark.name.clone(), procedure.name.clone(), alpha.value().to_bits());
                 findings.influences.insert(key, outcomes.influences[level].clone());
@@ -268,6 +278,7 @@ struct Findings {
     means: Vec<Means>,
     bands: Vec<CoverageBand>,
     tuning: Vec<TuningComparison>,
+    tuning_ways: Vec<TuningWay>,
     gamma_on_test: Vec<GammaSize>,
     gamma_on_tuning: Vec<GammaSize>,
     examples: Option<Examples>,
@@ -320,6 +331,21 @@ fn means(records: &[Record]) -> Option<Means> {
         empty_ratio: spread(|record| record.empty_ratio)?,
         sscv: spread(|record| record.sscv)?,
         covgap: spread(|record| record.covgap)?,
+    })
+}
+
+/// A way to tune, over the first `splits`.
+fn tuning_way(way: Way, records: &[Record], splits: usize) -> Option<TuningWay> {
+    let records = &records[..splits];
+    let spread = |value: fn(&Record) -> f64| Spread::of(&records.iter().map(value).collect::<Vec<_>>());
+    let first = records.first()?;
+    Some(TuningWay {
+        benchmark: first.benchmark.clone(),
+        procedure: first.procedure.clone(),
+        alpha: first.alpha,
+        way,
+        coverage: spread(|record| record.coverage)?,
+        average_size: spread(|record| record.average_size)?,
     })
 }
 

@@ -67,6 +67,8 @@ impl Split {
 pub(crate) struct Thresholds {
     /// From all rows for calibration: nothing is tuned.
     pub(crate) calibration: Vec<f64>,
+    /// The scores of the ranks before those; −∞ where there are none.
+    pub(crate) before: Vec<f64>,
     /// From those that do not tune.
     pub(crate) calibrating: Vec<f64>,
     /// Of the tuning rows, to judge the score as a candidate.
@@ -105,8 +107,13 @@ impl Truth {
         let levels = |scores: &SortedScores| alphas.iter().map(|alpha| scores.threshold(*alpha)).collect();
         let judging =
             |scores: &SortedScores| alphas.iter().map(|alpha| scores.judging_threshold(*alpha)).collect();
+        let before = |alpha: &Alpha| {
+            let place = calibration.level(*alpha).rank().and_then(|rank| rank.checked_sub(2));
+            place.map_or(f64::NEG_INFINITY, |place| calibration.as_slice()[place as usize])
+        };
         Ok(Thresholds {
             calibration: levels(&calibration),
+            before: alphas.iter().map(before).collect(),
             calibrating: levels(&calibrating),
             judging: judging(&tuning),
             paper_judging: judging(&calibrating),

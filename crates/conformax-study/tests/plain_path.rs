@@ -5,11 +5,11 @@
 use std::path::Path;
 
 use conformax::{
-    Alpha, Logits, Masked, Metrics, ScoreSpec, Strata, TuneOn, Tuning, TuningSplit, calibrate, evaluate,
-    split, tune,
+    Alpha, Logits, Masked, Metrics, ScoreSpec, Strata, TuneOn, Tuner, Tuning, TuningSplit, calibrate,
+    evaluate, split, tune,
 };
 use conformax_io::{Block, Values};
-use conformax_study::{Benchmark, Procedure, ProcedureScore, Record, Results, Study};
+use conformax_study::{Benchmark, Procedure, ProcedureScore, Record, Results, Study, Way};
 
 const CLASSES: usize = 40;
 const ROWS: usize = 240;
@@ -216,6 +216,56 @@ fn compares_with_the_papers_tuning() {
         assert_eq!(comparison.paper_size.mean, mean(&paper, |metrics| metrics.average_size));
     }
     assert_eq!(results.tuning.len(), 2 * study.levels.len());
+}
+
+/// The metrics of a selection on all rows for calibration, and whether some row had several candidates.
+fn select(study: &Study, procedure: &Procedure, number: u64, alpha: Alpha) -> (Metrics, bool) {
+    let data = data();
+    let parts = split(ROWS, &[0.4, 0.6], study.seed + number).unwrap();
+    let (cal, cal_labels) = pick(&parts[0], &data);
+    let (test, test_labels) = pick(&parts[1], &data);
+    let (cal, test) = (Logits::new(&cal, CLASSES).unwrap(), Logits::new(&test, CLASSES).unwrap());
+    let ProcedureScore::Tuned(grid) = &procedure.choice else { panic!("it is not tuned") };
+    let grid = grid.iter().filter(|score| score.fits(CLASSES)).copied().collect();
+    let mut tuner = Tuner::new(grid, CLASSES, alpha).unwrap();
+    tuner.extend(cal.labelled(&cal_labels).unwrap()).unwrap();
+    let mut pairs = tuner.finish_selecting().unwrap();
+    pairs.extend(cal).unwrap();
+    let model = pairs.finish().unwrap().predictor();
+    let sets = model.predict(test).unwrap();
+    (evaluate(&sets, &test_labels, alpha, &Strata::paper()).unwrap(), model.is_a_choice())
+}
+
+#[test]
+fn tuning_without_rows_set_aside_equals_the_selection() {
+    let (study, results) = results();
+    let mut contested = 0;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    for way in results.tuning_ways.iter().filter(|way| way.way == Way::AllRows) {
+        let procedure = study.procedures.iter().find(|p| p.name == way.procedure).unwrap();
+        let alpha = Alpha::new(way.alpha).unwrap();
+        let plain: Vec<(Metrics, bool)> =
+            (0..study.splits as u64).map(|number| select(&study, procedure, number, alpha)).collect();
+        let (coverage, size): (Vec<f64>, Vec<f64>) =
+            plain.iter().map(|(metrics, _)| (metrics.coverage, metrics.average_size)).unzip();
+        let place = format!("{} at {}", way.procedure, way.alpha);
+        assert_eq!((way.coverage.mean, way.average_size.mean), (mean(&coverage), mean(&size)), "{place}");
+        contested += plain.iter().filter(|(_, choice)| *choice).count();
+    }
+    assert!(contested > 6, "{contested} of 24 were contested");
+    assert_eq!(results.tuning_ways.len(), 3 * 2 * study.levels.len());
+    // The other two ways are those of the tables, on the same splits.
+    for way in results.tuning_ways.iter().filter(|way| way.way != Way::AllRows) {
+        let same = |it: &&conformax_study::TuningComparison| {
+            (&it.procedure, it.alpha) == (&way.procedure, way.alpha)
+        };
+        let comparison = results.tuning.iter().find(same).unwrap();
+        let spread = match way.way {
+            Way::Paper => comparison.paper_size,
+            Way::Split | Way::AllRows => comparison.valid_size,
+        };
+        assert_eq!(way.average_size, spread);
+    }
 }
 
 #[test]

@@ -9,12 +9,13 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use conformax::{
-    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, RapsScore, Score, score_labels,
+    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Score,
+    Thresholds, entmax_grid, raps_grid, score_labels,
 };
 
 #[path = "common/mod.rs"]
 mod common;
-use common::{Tiled, row_maxima};
+use common::{Tiled, choose_on_all, row_maxima, tune_on_all};
 
 /// Best times of jobs that take turns, in seconds.
 fn best<const N: usize>(rounds: usize, mut jobs: [&mut dyn FnMut(); N]) -> [f64; N] {
@@ -111,6 +112,40 @@ fn two_threads<S: Score + Clone>(data: &Tiled, score: S, name: &str, bar: impl F
     );
 }
 
+/// A choice by all rows against tuning on as many, and its sets against those of the winner by itself.
+fn selection<S: Score + Clone>(data: &Tiled, grid: &[S], name: &str) {
+    let logits = Logits::new(&data.logits, data.classes).unwrap();
+    let (rows, alpha) = (logits.labelled(&data.labels).unwrap(), Alpha::new(0.1).unwrap());
+    let chosen = choose_on_all(grid, rows, alpha);
+    let alive = chosen.alive().iter().filter(|alive| **alive).count();
+    let leader = &chosen.rivals()[chosen.leader()];
+    let alone = Predictor::new(leader.score.clone(), Thresholds::One(leader.high));
+    let model = chosen.predictor();
+    let [tuned, selected, by_one, by_all] = pool(1).install(|| {
+        best(
+            5,
+            [
+                &mut || drop(black_box(tune_on_all(grid, rows, alpha))),
+                &mut || drop(black_box(choose_on_all(grid, rows, alpha))),
+                &mut || drop(black_box(alone.predict(logits).unwrap())),
+                &mut || drop(black_box(model.predict(logits).unwrap())),
+            ],
+        )
+    });
+    let bytes = size_of_val(&data.logits[..]) as f64;
+    line(
+        &format!("choosing by all rows over tuning, {name}"),
+        "<= 1.5",
+        selected / tuned,
+        bytes,
+        selected,
+        "",
+    );
+    let note = format!("{alive} of {} alive", grid.len());
+    let bar = if alive == 1 { "<= 1.3" } else { "none" };
+    line(&format!("its sets over those of the leader, {name}"), bar, by_all / by_one, bytes, by_all, &note);
+}
+
 fn main() {
     let quick = std::env::args().any(|argument| argument == "--quick");
     let data = Tiled::imagenet(if quick { 10_000 } else { 50_000 });
@@ -141,6 +176,11 @@ fn main() {
         None,
         "<= 2.5",
     );
+    let few = Tiled::imagenet(5_000);
+    selection(&few, &entmax_grid(), "gamma");
+    selection(&few, &[entmax_grid()[1], entmax_grid()[8]], "two gammas far apart");
+    selection(&few, &raps_grid(few.classes, Draw::Seeded(0)), "raps");
+    selection(&Tiled::narrow(50_000), &entmax_grid(), "gamma, K = 10");
     let adversarial = data.with_random_labels();
     let logits = Logits::new(&adversarial.logits, adversarial.classes).unwrap();
     let model = Calibration::of(entmax(2.0), logits.labelled(&adversarial.labels).unwrap()).unwrap();

@@ -139,6 +139,14 @@ impl<T: Logit> Question for AllOfRow<'_, '_, T> {
 }
 
 impl RowSizes<'_> {
+    /// The score of the label that `place` others precede, which is in the set of some finite threshold asked for.
+    pub fn score_at(&self, place: usize) -> f64 {
+        match &self.scores {
+            Scores::Sorted(scores) => scores[place],
+            Scores::Known { score, .. } => score(place),
+        }
+    }
+
     /// Labels in the row's set: those that score at most `threshold`.
     pub fn at(&mut self, threshold: f64) -> usize {
         if threshold == f64::INFINITY {

@@ -20,6 +20,7 @@ use std::sync::Arc;
 use crate::fingerprint::RowSet;
 use crate::predict::sets_of_chunk;
 use crate::rows::{map_chunks, visit_rows};
+use crate::score::paths::{Paths, Question, ask};
 use crate::score::ranked::{RankedSoftmax, shared_ranking};
 use crate::{
     Alpha, Error, Labelled, Level, Logit, Logits, Masked, PredictionSets, Predictor, Promise, RapsScore,
@@ -81,11 +82,11 @@ impl<S: Score + Clone> PairCounter<S> {
         }
         let scores: Vec<&S> = self.rivals.iter().map(|rival| &rival.score).collect();
         let shared = shared_ranking(&scores);
-        let around = self.rivals.iter().flat_map(|rival| {
-            let at = |threshold| Predictor::new(&rival.score, Thresholds::One(threshold));
-            [rival.low, rival.high].map(|threshold| at(threshold).with_masked(self.masked))
-        });
-        let around: Vec<Predictor<&S>> = around.collect();
+        let at_high = self
+            .rivals
+            .iter()
+            .map(|rival| Predictor::new(&rival.score, Thresholds::One(rival.high)).with_masked(self.masked));
+        let at_high: Vec<Predictor<&S>> = at_high.collect();
         let chunks = map_chunks(logits, |first, chunk| match &shared {
             Some((draw, raps)) => {
                 let mut counted = vec![(0, Vec::new()); raps.len()];
@@ -99,12 +100,17 @@ impl<S: Score + Clone> PairCounter<S> {
                 Ok(counted)
             }
             None => {
-                let sets = sets_of_chunk(&around, first, chunk)?;
-                self.rivals.iter().zip(sets.chunks(2)).map(|(rival, sets)| count(rival, sets, chunk)).collect()
+                let sets = sets_of_chunk(&at_high, first, chunk)?;
+                let each = self.rivals.iter().zip(&sets).map(|(rival, sets)| {
+                    let (low, high) = (rival.low, rival.high);
+                    ask(&rival.score, Around { low, high, chunk, sets })
+                });
+                Ok(each.collect())
             }
         });
         for chunk in chunks.map_err(|error| error.offset_rows(self.n))? {
-            for ((rival, all), (at_low, between)) in self.rivals.iter_mut().zip(&mut self.between).zip(chunk) {
+            for ((rival, all), (at_low, between)) in self.rivals.iter_mut().zip(&mut self.between).zip(chunk)
+            {
                 rival.at_low += at_low;
                 rival.at_high += at_low + between.len() as u64;
                 all.extend(between);
@@ -177,27 +183,42 @@ impl<S: Score + Clone> PairCounter<S> {
     }
 }
 
-/// What the sets of a chunk at a candidate's two scores say: those within the lower, and the scores of the others.
-fn count<S: Score, T: Logit>(
-    rival: &Rival<S>,
-    sets: &[PredictionSets],
-    chunk: Logits<'_, T>,
-) -> Result<Counted> {
-    let [inner, outer] = sets else { unreachable!("there are two sets for every candidate") };
-    let mut between = Vec::new();
-    if outer.labels().len() > inner.labels().len() {
-        for (index, (inner, outer)) in inner.iter().zip(outer).enumerate() {
-            // Both are in the order of the ranking, and the inner is a part of the outer.
-            let mut rest = inner;
-            for label in if outer.len() > inner.len() { outer } else { &[] } {
-                match rest.split_first() {
-                    Some((next, others)) if next == label => rest = others,
-                    _ => between.push(rival.score.score(chunk.row(index)?, *label)),
+/// Which labels of a chunk's sets at the higher score are within the lower too, and the scores of the others.
+struct Around<'a, 'b, T> {
+    low: f64,
+    high: f64,
+    chunk: Logits<'a, T>,
+    sets: &'b PredictionSets,
+}
+
+impl<T: Logit> Question for Around<'_, '_, T> {
+    type Answer = Counted;
+
+    fn put<P: Paths>(self, score: &P) -> Counted {
+        let Self { low, high, chunk, sets } = self;
+        let (mut at_low, mut between) = (0, Vec::new());
+        let (mut labels, mut scores) = (Vec::new(), Vec::new());
+        for (index, (logits, set)) in chunk.as_slice().chunks_exact(chunk.classes()).zip(sets).enumerate() {
+            let Some(best) = set.first() else { continue };
+            let row = chunk.beside(index, logits, logits[*best as usize].to_f64());
+            // The two are scores of neighbouring ranks, so few rows have a label between.
+            if score.surely_within(row, set, low) {
+                at_low += set.len() as u64;
+                continue;
+            }
+            labels.clear();
+            scores.clear();
+            score.scored_set_into(row, high, &mut labels, &mut scores);
+            // Best first puts labels that may be in no set last.
+            for score in &scores[..set.len()] {
+                match *score <= low {
+                    true => at_low += 1,
+                    false => between.push(*score),
                 }
             }
         }
+        (at_low, between)
     }
-    Ok((inner.labels().len() as u64, between))
 }
 
 /// What calibration on all rows left of the candidates: it makes a predictor.
@@ -321,7 +342,9 @@ impl<S: Score + Clone> Selection<S> {
             for (index, size) in leading[0].sizes().enumerate() {
                 let winner = match rivals.leader_decides(size) {
                     true => leader,
-                    false => rivals.winner(self.masked, chunk.row(index)?, size, rows.labels()[first + index]),
+                    false => {
+                        rivals.winner(self.masked, chunk.row(index)?, size, rows.labels()[first + index])
+                    }
                 };
                 wins[winner] += 1;
             }

@@ -45,7 +45,8 @@ fn read_by_all<T: Logit>(logits: Logits<'_, T>, labels: &[u32]) -> Vec<(&'static
         ("predict", model().predict(logits).map(drop)),
         ("predict_probabilities", model().predict_probabilities(logits).map(drop)),
         ("predict_each", predict_each(&[model(), model()], logits).map(drop)),
-        ("SizeCounter", sizes(logits)),
+        ("SizeCounter", tuner(classes).and_then(|tuner| tuner.finish()?.extend(logits))),
+        ("PairCounter", tuner(classes).and_then(|tuner| tuner.finish_selecting()?.extend(logits))),
         ("forward_rows", Entmax::default().forward_rows(logits).map(drop)),
         ("forward_rows_into", Entmax::default().forward_rows_into(logits, &mut out)),
         ("loss_rows", Entmax::default().loss_rows(logits, labels).map(drop)),
@@ -67,12 +68,12 @@ fn tune_on<'a, T>(
     TuneOn { grid, tuning, calibrating, alpha: alpha(), method: Tuning::Valid, masked }
 }
 
-/// The second pass of tuning, after a first over a sound row.
-fn sizes<T: Logit>(logits: Logits<'_, T>) -> Result<()> {
-    let sound = vec![0.0; logits.classes()];
-    let mut tuner = Tuner::new(vec![entmax(1.5)], logits.classes(), alpha())?;
-    tuner.extend(Logits::new(&sound, logits.classes())?.labelled(&[0])?)?;
-    tuner.finish()?.extend(logits)
+/// The first pass of tuning, over a sound row.
+fn tuner(classes: usize) -> Result<Tuner<EntmaxScore>> {
+    let sound = vec![0.0; classes];
+    let mut tuner = Tuner::new(vec![entmax(1.5)], classes, alpha())?;
+    tuner.extend(Logits::new(&sound, classes)?.labelled(&[0])?)?;
+    Ok(tuner)
 }
 
 /// Three rows of five classes, one of which is to go wrong.
@@ -146,7 +147,7 @@ fn rejects_labels_that_are_no_class_and_labels_of_other_rows() {
     let rows = sound_rows();
     let logits = Logits::new(&rows, 5).unwrap();
     let reads_labels = |name: &str| {
-        !["score_all_labels", "p_values", "SizeCounter"].contains(&name)
+        !["score_all_labels", "p_values", "SizeCounter", "PairCounter"].contains(&name)
             && !name.starts_with("predict")
             && !name.starts_with("forward")
     };

@@ -237,42 +237,55 @@ class SplitConformalClassifier:
         over: Any = "gamma",
         *,
         grid: Any = None,
-        tuning_size: float = 0.4,
+        rows: str = "split",
+        tuning_size: float | None = None,
         classes: Sequence[Any] | None = None,
     ) -> SplitConformalClassifier:
         """Chooses a parameter on some of the rows and calibrates on the others, so that the guarantee stays exact.
 
         `over` is "gamma" for the entmax family, or ("lambda_", "k_reg"), "lambda_" or "k_reg" for RAPS; `grid` are
-        the values to try (a dictionary of lists where there are two), the paper's by default. Returns `self`.
+        the values to try (a dictionary of lists where there are two), the paper's by default. `tuning_size` is the share
+        of the rows that choose, 0.4 if None. Returns `self`.
+
+        With `rows="all"` every row chooses and calibrates, and candidates are chosen among anew for every label: sets are
+        smaller and steadier, coverage is still at least `1 − alpha`, exactly, and it follows no law. There are then no
+        p-values and no other levels.
 
         >>> import numpy as np
         >>> logits = np.random.default_rng(0).normal(size=(200, 4))
         >>> cp = SplitConformalClassifier(alpha=0.2).tune(logits, logits.argmax(axis=1) ^ 1)
         >>> cp.n_calibration_, len(cp.tuning_["candidates"])
         (120, 9)
+        >>> cp = SplitConformalClassifier(alpha=0.2).tune(logits, logits.argmax(axis=1) ^ 1, rows="all")
+        >>> cp.n_calibration_, sum(candidate["wins"] for candidate in cp.tuning_["candidates"])
+        (200, 200)
         """
+        if rows not in ("split", "all"):
+            raise ValueError(f'rows is "split" or "all", got {rows!r}')
+        if rows == "all" and tuning_size is not None:
+            raise ValueError('tuning_size is of rows="split": with all rows none are set aside')
         [level] = self._single_level("tuning")
         if not self._scheme().is_plain:
             raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
-        rows = self._doubted(Logits.of(self._given(logits)))
-        names = _class_names(classes, rows.shape[1])
-        indices = as_labels(labels, rows.shape[1], names, self.labels_are)
-        candidates = grid_over(over, grid, rows.shape[1], self)
-        seed = as_seed(self.random_state)
-        calibrating, tuning = _conformax.tuning_split(rows.shape[0], tuning_size, seed)
-        calibration = _conformax.tune(
-            candidates,
-            rows.array(),
-            indices,
-            calibrating,
-            tuning,
-            level,
-            names=_texts(names),
-            masked=self.masked,
-            n_threads=as_threads(self.n_threads),
-            input=self.input,
-        )
-        return self._calibrated(calibration, names, rows.columns)
+        given = self._doubted(Logits.of(self._given(logits)))
+        names = _class_names(classes, given.shape[1])
+        indices = as_labels(labels, given.shape[1], names, self.labels_are)
+        candidates = grid_over(over, grid, given.shape[1], self)
+        options: dict[str, Any] = {
+            "names": _texts(names),
+            "masked": self.masked,
+            "n_threads": as_threads(self.n_threads),
+            "input": self.input,
+        }
+        if rows == "all":
+            calibration = _conformax.select(candidates, given.array(), indices, level, **options)
+        else:
+            share, seed = 0.4 if tuning_size is None else tuning_size, as_seed(self.random_state)
+            calibrating, tuning = _conformax.tuning_split(given.shape[0], share, seed)
+            calibration = _conformax.tune(
+                candidates, given.array(), indices, calibrating, tuning, level, **options
+            )
+        return self._calibrated(calibration, names, given.columns)
 
     def predict_set(
         self, logits: Any, *, alpha: Any = None, u: Any = None, groups: Any = None, weights: Any = None
@@ -339,6 +352,7 @@ class SplitConformalClassifier:
         array([[0.5, 1. ]])
         """
         logits = self._given_again(from_device(logits))
+        self._expect_p_values()
         if u is None and self._on_gpu(logits):
             return _cuda.p_values(self._calibration, _cuda.checked_rows(logits, self.n_classes_))
         rows = self._rows(_on_host(logits))
@@ -429,7 +443,8 @@ class SplitConformalClassifier:
 
         def temperature(level: str) -> float | None:
             threshold = self._thresholds(level)
-            return rule.temperature(threshold) if isinstance(threshold, float) else None
+            one = isinstance(threshold, float) and not self._calibration.is_a_choice
+            return rule.temperature(threshold) if one else None
 
         return self._per_level(temperature)
 
@@ -453,8 +468,19 @@ class SplitConformalClassifier:
 
     @property
     def tuning_(self) -> dict[str, Any] | None:
-        """How every candidate of `tune` fared, and the index of the one chosen."""
+        """How every candidate of `tune` fared, and the index of the one chosen.
+
+        Where all rows chose, that is the one that leads; `alive` says whether a candidate can win some label, and `wins` how
+        many true labels of the calibration rows it decides.
+        """
         self._check_calibrated()
+        if self._calibration.selection is not None:
+            leader, rivals = self._calibration.selection
+            contest = [
+                {**particulars(rule), "threshold": threshold, "average_size": size, "alive": alive, "wins": wins}
+                for rule, threshold, size, alive, wins in rivals
+            ]
+            return {"chosen": leader, "n_tuning": self.n_calibration_, "candidates": contest}
         if self._calibration.tuning is None:
             return None
         chosen, n, candidates = self._calibration.tuning
@@ -630,7 +656,7 @@ class SplitConformalClassifier:
         """Whether sets can be found where the logits are."""
         rule = self._fitted_rule
         plain = self._calibration.by in ("all", "severity", "cost") and self._calibration.prior is None
-        return plain and _cuda.on_gpu(logits, rule)
+        return plain and not self._calibration.is_a_choice and _cuda.on_gpu(logits, rule)
 
     def _beside(self, n: int, groups: Any, weights: Any) -> dict[str, np.ndarray | None]:
         """What comes with rows, where thresholds go by it."""
@@ -679,6 +705,11 @@ class SplitConformalClassifier:
 
     def _options(self) -> dict[str, Any]:
         return {"masked": self.masked, "empty": self.empty, "n_threads": self.n_threads}
+
+    def _expect_p_values(self) -> None:
+        self._check_calibrated()
+        if (why := self._calibration.no_p_values) is not None:
+            raise ValueError(f"this classifier {why}")
 
     def _check_calibrated(self) -> None:
         if not hasattr(self, "_calibration"):

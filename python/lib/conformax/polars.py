@@ -58,6 +58,7 @@ class ConformaxExpressions:
 
     def p_values(self, model: SplitConformalClassifier) -> pl.Expr:
         """The p-value of every label, in the order of the classes: Array(Float64)."""
+        model._expect_p_values()
         if model.scores_ is None:
             raise ValueError("p-values need the calibration scores, which were left out of the file")
         return self._expression.map_batches(

@@ -198,6 +198,24 @@ def test_tuning_has_the_bytes_of_one_machine(data, rows, over):
     assert found.tuning_["n_tuning"] == chosen.sum()
 
 
+@pytest.mark.parametrize("over", ["gamma", "lambda_"])
+def test_all_rows_choose_as_on_one_machine(data, rows, over):
+    given = {"score": "entmax" if over == "gamma" else "raps", "alpha": 0.05}
+    found = cs.tune(skewed(data), logits="logits", label="label", rows="all", over=over, **given)
+    wanted = SplitConformalClassifier(**given).tune(*rows, over=over, rows="all")
+    facts = [
+        [{**candidate, "wins": None} for candidate in model.tuning_["candidates"]] for model in (found, wanted)
+    ]
+    assert facts[0] == facts[1]
+    assert found.predict_set(rows[0]) == wanted.predict_set(rows[0])
+    sets = cs.predict(found, data, logits="logits", keep=["id"]).orderBy("id").collect()
+    assert [row["size"] for row in sets] == wanted.predict_set(rows[0]).sizes.tolist()
+    with pytest.raises(ValueError, match="and not both"):
+        cs.tune(data, logits="logits", label="label", tuning="label", rows="all")
+    with pytest.raises(ValueError, match="give `tuning`"):
+        cs.tune(data, logits="logits", label="label")
+
+
 def test_a_row_either_tunes_or_calibrates(data):
     sides = data.withColumn("side", F.when(F.col("id") != 17, F.col("id") % 2 == 0))
     with pytest.raises(Exception, match="null in some row"):

@@ -107,7 +107,7 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     let path = printable(&path.to_string_lossy()).to_string();
     writeln!(console.out(), "{path}: {}, calibrated on {}", model.score, rows(model.n))?;
-    if model.scheme != conformax::Scheme::default() || model.delta.is_some() {
+    if !model.is_plain() {
         writeln!(console.out(), "promise: {}", printable(&model.promise()))?;
     }
     for result in results {

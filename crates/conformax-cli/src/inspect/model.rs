@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::json;
 use crate::model::Loaded;
 use crate::numbers::{count, rows, shown};
+use crate::selection::{ShownRival, rival_table};
 use crate::table::pairs;
 
 #[derive(Serialize)]
@@ -33,6 +34,9 @@ struct Inspected<'a> {
     arithmetic: u32,
     levels: Vec<ShownLevel>,
     tuning: Option<InspectedTuning>,
+    /// Where all rows chose.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    candidates: Vec<ShownRival>,
 }
 
 #[derive(Serialize)]
@@ -73,6 +77,7 @@ impl<'a> Inspected<'a> {
             arithmetic: ARITHMETIC_VERSION,
             levels: ShownLevel::all(model),
             tuning,
+            candidates: ShownRival::all(model),
         }
     }
 }
@@ -92,8 +97,11 @@ pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -
     facts.push(("classes", classes(inspected.classes, inspected.class_names)));
     facts.push(("masked classes", inspected.masked.to_owned()));
     facts.push(("input", inspected.input.replace('_', " ")));
-    let scores =
-        if inspected.has_scores { "kept: any level, p-values" } else { "left out: these levels only" };
+    let scores = match (inspected.has_scores, inspected.candidates.is_empty()) {
+        (true, _) => "kept: any level, p-values",
+        (false, true) => "left out: these levels only",
+        (false, false) => "none: all rows chose for this level",
+    };
     facts.push(("calibration scores", scores.to_owned()));
     facts.push(("promise", inspected.promise.clone()));
     facts.extend(inspected.prior.map(|shares| {
@@ -111,6 +119,9 @@ pub(super) fn print(loaded: &Loaded, as_json: bool, console: &mut Console<'_>) -
     }));
     writeln!(console.out(), "{}\n{}", pairs(&facts), level_table(&inspected.levels).trim_end())?;
     write!(console.out(), "{}", group_tables(&inspected.levels))?;
+    if !inspected.candidates.is_empty() {
+        writeln!(console.out(), "\n{}", rival_table(&inspected.candidates).trim_end())?;
+    }
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
 use crate::numbers::{rows, shown};
+use crate::selection::{ShownRival, rival_table};
 use crate::table::{Align, table, text};
 
 #[derive(Serialize)]
@@ -28,8 +29,18 @@ struct Printed {
     levels: Vec<ShownLevel>,
 }
 
+/// The same where all rows chose.
+#[derive(Serialize)]
+struct PrintedSelection {
+    score: String,
+    rows: u64,
+    promise: String,
+    candidates: Vec<ShownRival>,
+    levels: Vec<ShownLevel>,
+}
+
 pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
-    let record = model.tuning.as_ref().expect("a tuned model has its record");
+    let Some(record) = &model.tuning else { return print_selection(model, as_json, console) };
     let candidates: Vec<ShownCandidate> = (0..)
         .zip(record.choice.candidates())
         .map(|(index, candidate)| ShownCandidate {
@@ -62,6 +73,30 @@ pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> 
         printed.score,
         rows(model.n),
         level_table(&printed.levels).trim_end()
+    )?;
+    Ok(())
+}
+
+fn print_selection(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
+    let printed = PrintedSelection {
+        score: model.score.to_string(),
+        rows: model.n,
+        promise: model.promise(),
+        candidates: ShownRival::all(model),
+        levels: ShownLevel::all(model),
+    };
+    if as_json {
+        return json::print(&printed, console);
+    }
+    writeln!(
+        console.out(),
+        "{} candidates on {}, all of which choose and calibrate\n\n{}\n{} leads\n\n{}\n\npromise: {}",
+        printed.candidates.len(),
+        rows(model.n),
+        rival_table(&printed.candidates),
+        printed.score,
+        level_table(&printed.levels).trim_end(),
+        printed.promise
     )?;
     Ok(())
 }

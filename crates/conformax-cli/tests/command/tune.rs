@@ -1,6 +1,6 @@
 //! `tune`: the command's choice is the library's, and no row does two jobs.
 
-use conformax::{Alpha, Draw, Masked, ScoreSpec, TuneOn, Tuning, TuningSplit, entmax_grid, raps_grid};
+use conformax::{Alpha, Draw, Masked, ScoreSpec, TuneOn, Tuner, Tuning, TuningSplit, entmax_grid, raps_grid};
 use conformax_io::Model;
 
 use crate::folder::{CLASSES, Folder, Rows};
@@ -73,4 +73,93 @@ fn counts_rows_of_text_first_and_refuses_a_pipe() {
     folder.run("tune cal.csv --alpha 0.2 -o model.json").ok();
     let message = folder.run_with("tune - -o other.json", text.as_bytes()).error();
     assert!(message.contains("save it to a file"), "{message}");
+}
+
+#[test]
+fn all_rows_choose_and_calibrate_as_in_the_library() {
+    let (folder, rows) = (Folder::with_data(), Rows::new(200, 1));
+    let labelled = rows.as_logits().labelled(&rows.labels).unwrap();
+    let entmax = entmax_grid().into_iter().map(ScoreSpec::Entmax).collect::<Vec<_>>();
+    let raps = raps_grid(CLASSES, Draw::Seeded(3)).into_iter().map(ScoreSpec::Raps).collect::<Vec<_>>();
+    for (over, grid) in [("gamma", entmax), ("raps", raps)] {
+        let mut tuner = Tuner::new(grid, CLASSES, Alpha::new(0.15).unwrap()).unwrap();
+        tuner.extend(labelled).unwrap();
+        let mut pairs = tuner.finish_selecting().unwrap();
+        pairs.extend(rows.as_logits()).unwrap();
+        let wanted = pairs.finish().unwrap();
+        folder
+            .run(&format!("tune cal.npz --alpha 0.15 --seed 3 --over {over} --rows all -o {over}.json"))
+            .ok();
+        let model = Model::read(&folder.file(&format!("{over}.json"))).unwrap();
+        let record = model.selection.as_ref().unwrap();
+        assert_eq!(record.selection.rivals(), wanted.rivals(), "{over}");
+        assert_eq!(record.wins, Some(wanted.winners(labelled).unwrap()), "{over}");
+        assert_eq!((model.n, model.tuning.is_none()), (200, true));
+        let sets = wanted.predictor().predict(Rows::new(300, 2).as_logits()).unwrap();
+        let out = folder.run(&format!("predict {over}.json test.npz")).ok().out;
+        let sizes = out.lines().map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["labels"].as_array().unwrap().len()
+        });
+        assert_eq!(sizes.collect::<Vec<_>>(), sets.sizes().collect::<Vec<_>>(), "{over}");
+    }
+}
+
+#[test]
+fn shows_who_is_alive_and_who_decides() {
+    let folder = Folder::with_data();
+    insta::assert_snapshot!(folder.run("tune cal.npz --rows all -o model.json").seen());
+    insta::assert_snapshot!(folder.run("inspect model.json").seen());
+    insta::assert_snapshot!(folder.run("evaluate model.json test.npz").seen());
+    let shown = folder.run("inspect model.json --json").ok().json();
+    let decided = shown["candidates"].as_array().unwrap().iter().map(|it| it["wins"].as_u64().unwrap());
+    assert_eq!(decided.sum::<u64>(), 200);
+    let shown = folder.run("tune cal.npz --rows all --json -o other.json").ok().json();
+    assert!(shown["promise"].as_str().unwrap().contains("no law of realised coverage"));
+    assert!(shown["levels"][0]["coverage_interval"].is_null());
+}
+
+#[test]
+fn refuses_what_all_rows_cannot_give() {
+    let folder = Folder::with_data();
+    for (words, wanted) in
+        [("--tuning-fraction 0.3", "leave out one of them"), ("--thresholds-only", "--rows all keeps none")]
+    {
+        let message = folder.run(&format!("tune cal.npz --rows all {words} -o model.json")).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+        assert_eq!(folder.names(), ["cal.npz", "test.npz"]);
+    }
+    folder.run("tune cal.npz --rows all -o model.json").ok();
+    for (words, wanted) in [
+        ("predict model.json test.npz --alpha 0.2", "chosen by all rows at alpha 0.1"),
+        ("predict model.json test.npz --p-values", "p-values are of all levels"),
+        ("evaluate model.json test.npz --expect-coverage", "no law of realised coverage"),
+        ("evaluate model.json cal.npz", "200 of 200 rows also calibrated or tuned this model"),
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+    }
+}
+
+/// Shards of a test set are counted apart and merged, with the candidates in each part.
+#[test]
+fn a_selection_is_evaluated_by_parts() {
+    let folder = Folder::with_data();
+    folder.run("tune cal.npz --rows all --alpha 0.05 -o model.json").ok();
+    folder.run("split test.npz --fractions 0.5,0.5 -o a.npz b.npz").ok();
+    for part in ["a", "b"] {
+        folder.run(&format!("evaluate model.json {part}.npz --partial -o {part}.part")).ok();
+    }
+    let merged = folder.run("merge a.part b.part --json").ok().json();
+    let whole = folder.run("evaluate model.json test.npz --json").ok().json();
+    assert_eq!(merged["levels"], whole["levels"]);
+}
+
+#[test]
+fn too_few_rows_for_all_rows_are_warned_of() {
+    let folder = Folder::with_data();
+    let ran = folder.run("tune cal.npz --rows all --alpha 0.001 -o model.json").ok();
+    assert!(ran.err.contains("200 rows cannot reach alpha = 0.001"), "{}", ran.err);
+    let sets = folder.run("predict model.json test.npz").ok().out;
+    assert!(sets.lines().all(|line| line.matches(',').count() >= CLASSES - 1));
 }

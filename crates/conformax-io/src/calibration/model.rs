@@ -8,7 +8,7 @@ use std::path::Path;
 
 use conformax::{
     Alpha, Calibration, Choice, CoverageLaw, Evidence, FoundThresholds, LawIs, Level, Masked, Predictor,
-    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Taxonomy, Thresholds, Tuning,
+    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Selection, Taxonomy, Thresholds, Tuning,
 };
 
 use crate::calibration::kind::{Kind, read_whole};
@@ -55,6 +55,8 @@ pub struct Model {
     pub choosing_rows: Option<RowSet>,
     /// How the parameters were chosen, where they were.
     pub tuning: Option<TuningRecord>,
+    /// The candidates, where one is chosen anew for every label by all calibration rows; the score is that of the leader.
+    pub selection: Option<SelectionRecord>,
 }
 
 /// What comes beside the logits of each row, and where from.
@@ -88,10 +90,18 @@ impl KeptLevel {
         self.promise.alpha()
     }
 
-    /// The level, where all rows share one threshold by their rank.
+    /// The level, where all rows share one threshold by their rank and coverage follows its law.
     pub fn level(&self) -> Option<Level> {
         match &self.promise {
             Promise::Marginal(level) => Some(*level),
+            _ => None,
+        }
+    }
+
+    /// The level whose rank gives the one threshold that all rows share, whether or not coverage has a law.
+    pub fn ranked_level(&self) -> Option<Level> {
+        match &self.promise {
+            Promise::Marginal(level) | Promise::Selected(level) => Some(*level),
             _ => None,
         }
     }
@@ -133,6 +143,15 @@ pub struct TuningRecord {
     pub rows: RowSet,
 }
 
+/// Candidates that calibrated on all rows, and how often each decides.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SelectionRecord {
+    /// What the calibration rows left of the candidates.
+    pub selection: Selection<ScoreSpec>,
+    /// Of how many calibration rows each candidate decides the true label, where that was counted.
+    pub wins: Option<Vec<u64>>,
+}
+
 impl Model {
     /// The model of a calibration at these levels.
     ///
@@ -164,6 +183,7 @@ impl Model {
             calibrating_rows: calibration.rows().clone(),
             choosing_rows: None,
             tuning: None,
+            selection: None,
         }
     }
 
@@ -202,6 +222,35 @@ impl Model {
             calibrating_rows: found.rows,
             choosing_rows: None,
             tuning: None,
+            selection: None,
+        }
+    }
+
+    /// The model of a selection by all calibration rows.
+    pub fn of_selection(record: SelectionRecord, names: Option<ClassNames>) -> Self {
+        let selection = &record.selection;
+        let leader = &selection.rivals()[selection.leader()];
+        Self {
+            score: leader.score,
+            masked: selection.masked(),
+            input: Input::default(),
+            classes: selection.classes(),
+            names,
+            prior: None,
+            n: selection.n(),
+            scheme: Scheme::default(),
+            beside: Beside::default(),
+            ranks: None,
+            delta: None,
+            levels: vec![KeptLevel {
+                promise: selection.promise(),
+                thresholds: Thresholds::One(leader.high),
+            }],
+            evidence: None,
+            calibrating_rows: selection.rows().clone(),
+            choosing_rows: None,
+            tuning: None,
+            selection: Some(record),
         }
     }
 
@@ -254,6 +303,13 @@ impl Model {
         if let Some(recorded) = self.levels.iter().find(|kept| kept.alpha() == alpha) {
             return Ok(recorded.clone());
         }
+        if let Some(SelectionRecord { selection, .. }) = &self.selection {
+            return Err(Problem::Model(format!(
+                "its score was chosen by all rows at alpha {}, and at {alpha} the choice may be another; tune again at \
+                 that level",
+                selection.alpha()
+            )));
+        }
         let Some(calibration) = self.calibration() else {
             let known: Vec<_> = self.levels.iter().map(|kept| kept.alpha().to_string()).collect();
             return Err(Problem::Model(format!(
@@ -281,8 +337,29 @@ impl Model {
         Ok(self.predictor(&self.level(alpha)?))
     }
 
+    /// Why there can be no p-values, where what is promised has none.
+    pub fn no_p_values(&self) -> Option<&'static str> {
+        match (self.delta, &self.selection) {
+            (Some(_), _) => Some(
+                "promises coverage with a probability over calibration rows, for which there are no p-values",
+            ),
+            (None, Some(_)) => {
+                Some("chooses its score for one level, and p-values are of all levels at once")
+            }
+            (None, None) => None,
+        }
+    }
+
+    /// Whether it promises what split conformal prediction does, with its law, as most models do.
+    pub fn is_plain(&self) -> bool {
+        self.scheme == Scheme::default() && self.delta.is_none() && self.selection.is_none()
+    }
+
     /// The predictor of one of its levels.
     pub fn predictor(&self, kept: &KeptLevel) -> Predictor<ScoreSpec> {
+        if let Some(SelectionRecord { selection, .. }) = &self.selection {
+            return selection.predictor().with_masked(self.masked);
+        }
         let predictor = Predictor::new(self.score, kept.thresholds.clone()).with_masked(self.masked);
         match &self.ranks {
             Some(ranks) => predictor.with_ranks(ranks.clone()),
@@ -323,6 +400,9 @@ impl Model {
                     "with probability {} over the calibration rows, coverage is at least 1 - alpha {within}{each}",
                     delta.confidence()
                 )
+            }
+            None if self.selection.is_some() => {
+                format!("coverage is at least 1 - alpha {within}, exactly; no law of realised coverage")
             }
             None if !self.law_holds() => "none: the rows that calibrated also tuned".to_owned(),
             None => format!("coverage is at least 1 - alpha {within}, on average{estimated}"),

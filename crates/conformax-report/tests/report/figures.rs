@@ -6,7 +6,7 @@ use roxmltree::Document;
 
 use crate::rendered::{Rendered, assert_close, deviation, mean, number};
 
-const NAMES: [&str; 9] = [
+const NAMES: [&str; 10] = [
     "figure-1-idea",
     "figure-2-entmax-plane",
     "figure-3-temperature",
@@ -16,6 +16,7 @@ const NAMES: [&str; 9] = [
     "figure-7-coverage",
     "figure-8-gamma-size",
     "figure-9-sscv",
+    "figure-10-tuning-ways",
 ];
 
 #[test]
@@ -130,6 +131,25 @@ fn every_cell_of_average_size_has_its_mark() {
         });
         assert_eq!(marks.count(), 4 * 10, "{procedure}");
     }
+}
+
+#[test]
+fn every_way_to_tune_has_its_marks_and_the_laws_band() {
+    let rendered = Rendered::shared();
+    let document = Document::parse(rendered.text("figures/figure-10-tuning-ways.svg")).unwrap();
+    let of_class =
+        |class| document.descendants().filter(|node| node.attribute("class") == Some(class)).count();
+    // Four benchmarks, two tuned procedures; three ways at ten levels.
+    assert_eq!((of_class("law"), of_class("mark")), (8, 8 * 3 * 10));
+    let rows = rendered.csv("figures/figure-10-tuning-ways.csv");
+    assert_eq!(rows.len(), rendered.results.tuning_ways.len());
+    for (row, way) in rows.iter().zip(&rendered.results.tuning_ways) {
+        assert_eq!(row["procedure"], way.way.named(&way.procedure));
+        assert_eq!(number(row, "average_size"), way.average_size.mean);
+        assert_eq!(number(row, "coverage"), way.coverage.mean);
+    }
+    let none = Results { tuning_ways: vec![], ..crate::synthetic::results() };
+    assert!(!Rendered::of(none).paths().any(|path| path.contains("figure-10")));
 }
 
 #[test]

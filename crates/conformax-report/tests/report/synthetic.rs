@@ -7,7 +7,7 @@ use conformax_study::paper::PROCEDURES;
 use conformax_study::{
     Answer, BenchmarkSummary, Claim, CoverageBand, Evidence, ExampleRow, ExampleRule, ExampleScore, Examples,
     GammaSize, Means, Paired, Provenance, Record, Results, RowKind, SplitSummary, Spread, Stratum,
-    TuningComparison, Verdict,
+    TuningComparison, TuningWay, Verdict, Way,
 };
 
 const BENCHMARKS: [(&str, &str, u64, u64, f64); 4] = [
@@ -238,6 +238,16 @@ fn tuning(results: &mut Results, b: usize, name: &str) {
                 paper_size: around(1.49),
                 size_difference: Paired { mean: -0.01, standard_error: 0.002, splits: 100 },
             });
+            let size = size_of(b, if procedure == "RAPS" { 1 } else { 5 }, alpha, 1000);
+            let ways = [(Way::Split, 1.0, 0.0), (Way::Paper, 0.95, -loss), (Way::AllRows, 0.96, 0.0005)];
+            results.tuning_ways.extend(ways.map(|(way, factor, excess)| TuningWay {
+                benchmark: name.to_owned(),
+                procedure: procedure.to_owned(),
+                alpha,
+                way,
+                coverage: Spread { splits: 10, ..around(1.0 - alpha + excess) },
+                average_size: Spread { splits: 10, ..around(size * factor) },
+            }));
         }
     }
 }

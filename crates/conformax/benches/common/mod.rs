@@ -1,6 +1,7 @@
 //! Data and the yardstick of the benchmarks.
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
+use conformax::{Alpha, Choice, Labelled, Score, Selection, Tuner};
 use half::f16;
 
 /// Logits in row order with true labels.
@@ -144,4 +145,22 @@ fn max_of_chunks(chunks: &[[f32; WIDTH]], last: &[f32; WIDTH]) -> f32 {
 #[inline(always)]
 fn larger(a: f32, b: f32) -> f32 {
     if a > b { a } else { b }
+}
+
+/// Every candidate judged on all rows: what `tune` does with those it sets aside.
+pub fn tune_on_all<S: Score + Clone>(grid: &[S], rows: Labelled<'_, f32>, alpha: Alpha) -> Choice<S> {
+    let mut tuner = Tuner::new(grid.to_vec(), rows.logits().classes(), alpha).unwrap();
+    tuner.extend(rows).unwrap();
+    let mut sizes = tuner.finish().unwrap();
+    sizes.extend(rows.logits()).unwrap();
+    sizes.finish().unwrap()
+}
+
+/// The choice that all rows make anew for every label.
+pub fn choose_on_all<S: Score + Clone>(grid: &[S], rows: Labelled<'_, f32>, alpha: Alpha) -> Selection<S> {
+    let mut tuner = Tuner::new(grid.to_vec(), rows.logits().classes(), alpha).unwrap();
+    tuner.extend(rows).unwrap();
+    let mut pairs = tuner.finish_selecting().unwrap();
+    pairs.extend(rows.logits()).unwrap();
+    pairs.finish().unwrap()
 }

@@ -139,6 +139,34 @@ impl Paths for EntmaxScore {
         }
     }
 
+    /// Scores rise down the ranking, so the last label's speaks for all, and the set holds every label ahead of it.
+    fn surely_within<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64) -> bool {
+        let Some(last) = set.last().map(|label| row.logit(*label)) else { return true };
+        let largest = row.max() - last;
+        if largest == 0.0 {
+            return threshold >= 0.0;
+        }
+        if !ESTIMATES_ARE_SAFE.contains(&threshold) || !(largest <= threshold) {
+            return false;
+        }
+        let limit = threshold * (1.0 - slack(row.classes()));
+        let gaps = set.iter().map(|label| row.logit(*label) - last);
+        let (sum, squares) = gaps.fold((0.0, 0.0), |(sum, squares), gap| (sum + gap, squares + gap * gap));
+        match Order::from(self.gamma) {
+            Order::Max => largest <= limit,
+            Order::One => sum <= limit,
+            Order::Two => squares <= limit * limit,
+            // Norms of one vector fall as the order rises.
+            Order::Other { delta: 1.0.., .. } if sum <= limit => true,
+            Order::Other { delta: 2.0.., .. } if squares <= limit * limit => true,
+            Order::Other { delta, inverse } => {
+                let ratio = |label: &u32| (row.logit(*label) - last) / largest;
+                let powers: f64 = set.iter().map(|label| math::pow_unit(ratio(label), delta)).sum();
+                largest * math::pow(powers, inverse) <= limit
+            }
+        }
+    }
+
     /// The activation itself at the calibrated temperature: `p_j = ((z_j − t)₊/q)^δ`, `t` such that they sum to 1.
     fn probabilities_into<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64, out: &mut Vec<f64>) {
         let start = out.len();

@@ -43,6 +43,14 @@ pub(crate) trait Paths: Score {
         scores.extend(labels[start..].iter().map(|label| self.score(row, *label)));
     }
 
+    /// Whether the labels of `set`, which `set_into` gave at a higher threshold, all score at most this one; false where
+    /// only their scores can tell.
+    #[inline]
+    fn surely_within<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64) -> bool {
+        let _ = (row, set, threshold);
+        false
+    }
+
     /// What decides the sets of many narrow rows at once; `None` where each row must be looked at by itself.
     #[inline]
     fn bounds(&self, threshold: f64) -> Option<Bounds> {

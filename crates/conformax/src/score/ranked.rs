@@ -4,9 +4,9 @@
 //! tie, so equal logits share their fate. The cumulative sum runs down the ranking, one term after another:
 //! equal terms are interchangeable, so its bits depend on the row's values and not on the order of its classes.
 
+use super::paths::known;
 use super::ranking::Ranking;
 use super::softmax::Softmax;
-use super::paths::known;
 use super::{Draw, RapsScore, Score, sort_best_first};
 use crate::kernel::math;
 use crate::{Logit, Row, ScoreSpec};

@@ -38,13 +38,7 @@ impl<S> Rivals<S> {
 
 impl<S: Score> Rivals<S> {
     /// The candidate that decides a label of a row in which the leader's set has `size` labels.
-    pub(crate) fn winner<T: Logit>(
-        &self,
-        masked: Masked,
-        row: Row<'_, T>,
-        size: usize,
-        label: u32,
-    ) -> usize {
+    pub(crate) fn winner<T: Logit>(&self, masked: Masked, row: Row<'_, T>, size: usize, label: u32) -> usize {
         winner(&self.contenders(masked, row, size), label).place
     }
 

@@ -3,6 +3,7 @@
 //! Its validity is exact and needs no luck: with the true label the choice is the same whichever of the `n + 1` rows is
 //! the one to come, so if each of them has its turn, at least `k = ⌈(n + 1)(1 − α)⌉` are covered, and exactly `k` where
 //! nothing ties. Choosing and calibrating on the same rows without that care covers fewer, which the same count shows.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use conformax::{
     Alpha, Draw, EntmaxScore, InvProbScore, Labelled, Logit, Logits, Masked, Predictor, Rival, Row, RowSet,
@@ -17,9 +18,10 @@ struct Noise(u64);
 
 impl Score for Noise {
     fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
-        let seen = row.logits().iter().fold(self.0, |seed, logit| {
-            Random::new(seed ^ logit.to_f64().to_bits()).next()
-        });
+        let seen = row
+            .logits()
+            .iter()
+            .fold(self.0, |seed, logit| Random::new(seed ^ logit.to_f64().to_bits()).next());
         Random::new(seen ^ row.logit(label).to_bits()).uniform()
     }
 }
@@ -155,7 +157,9 @@ fn at_least_the_rank_is_covered_on_ties_and_masks() {
 fn sees_the_naive_choice_fail_where_this_holds() {
     let (n, draws) = (14, 2000);
     let alpha = Alpha::new(0.2).unwrap();
-    let margin = (1e6_f64.ln() / (2.0 * draws as f64)).sqrt();
+    /// The natural logarithm of a million.
+    const LN_MILLION: f64 = 13.8156;
+    let margin = (LN_MILLION / (2.0 * draws as f64)).sqrt();
     let (mut covered, mut naively) = (0, 0);
     for seed in 0..draws {
         let rows = Pool::TieFree.draw(n + 1, &mut Random::new(seed));
@@ -166,7 +170,7 @@ fn sees_the_naive_choice_fail_where_this_holds() {
     let turns = (draws as usize * (n + 1)) as f64;
     assert_eq!(covered as f64 / turns, 0.8);
     let naively = naively as f64 / turns;
-    assert!(naively < 0.8 - margin && (naively - 0.69).abs() < margin, "{naively}");
+    assert!(naively < 0.8 - margin && (naively - 0.70).abs() < margin, "{naively}");
 }
 
 /// Rows and labels as one block, to be counted.

@@ -110,7 +110,8 @@ def tune(
     *,
     logits: Any,
     label: str,
-    tuning: Any,
+    tuning: Any = None,
+    rows: str = "split",
     over: Any = "gamma",
     grid: Any = None,
     classes: Sequence[Any] | None = None,
@@ -121,30 +122,36 @@ def tune(
 
     `tuning` is a boolean column, by its name or as an expression: rows of a data frame have no numbers by which they
     could be drawn, and a row must fall on the same side in every pass, so take one that depends on the row alone, such
-    as `F.pmod(F.xxhash64("id"), F.lit(10)) < 4`. `over` and `grid` are those of `SplitConformalClassifier.tune`; the
-    rest is as in `calibrate`.
+    as `F.pmod(F.xxhash64("id"), F.lit(10)) < 4`. With `rows="all"` all rows do both, and there is no `tuning`. `over`
+    and `grid` are those of `SplitConformalClassifier.tune`; the rest is as in `calibrate`.
     """
+    if rows not in ("split", "all"):
+        raise ValueError(f'rows is "split" or "all", got {rows!r}')
+    if (tuning is None) != (rows == "all"):
+        raise ValueError('give `tuning`, which says the rows that choose, or rows="all", and not both')
     cp, _ = _classifier(parameters)
     [level] = cp._single_level("tuning")
     if not cp._scheme().is_plain:
         raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
-    rows = Rows.of(df, logits, label, classes=classes, key=key)
-    choosing, calibrating = which(rows, tuning)
-    work = partial(rows.work, n_threads=cp.n_threads)
+    whole = Rows.of(df, logits, label, classes=classes, key=key)
+    work = partial(whole.work, n_threads=cp.n_threads)
     make = partial(_executor.tuner, cp.get_params(), over, grid, level)
+    choosing, calibrating = (whole, None) if rows == "all" else which(whole, tuning)
     scored = growing(choosing, work(make), bytes_per_row=128)
-    sizes = scored.partial.next_pass()
-    sized = constant(choosing, work(partial(_executor.given, sizes.to_bytes())))
-    if sized.partial.n != scored.partial.n:
+    following = scored.partial.pairs_pass() if rows == "all" else scored.partial.next_pass()
+    counted = constant(choosing, work(partial(_executor.given, following.to_bytes())))
+    if counted.partial.n != scored.partial.n:
         raise ValueError(
-            f"{scored.partial.n} rows tuned in one pass and {sized.partial.n} in the next: "
+            f"{scored.partial.n} rows tuned in one pass and {counted.partial.n} in the next: "
             "`tuning` must depend on the row alone"
         )
-    make = _executor.Calibration(parameters_of(sized.partial.chosen()), cp.masked, cp._scheme(), "all", None)
+    names = whole.names_of(counted.classes)
+    if rows == "all":
+        return cp._calibrated(counted.partial.selected(names=_texts(names)), names, whole.columns)
+    make = _executor.Calibration(parameters_of(counted.partial.chosen()), cp.masked, cp._scheme(), "all", None)
     found = growing(calibrating, work(make), bytes_per_row=8)
-    names = rows.names_of(found.classes)
-    calibration = sized.partial.tuned(found.partial, level, names=_texts(names))
-    return cp._calibrated(calibration, names, rows.columns)
+    calibration = counted.partial.tuned(found.partial, level, names=_texts(names))
+    return cp._calibrated(calibration, names, whole.columns)
 
 
 def predict(

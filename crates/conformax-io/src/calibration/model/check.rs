@@ -2,7 +2,7 @@
 
 use conformax::{Calibration, Evidence, Promise, Scheme, ScoreSpec, Taxonomy, Thresholds};
 
-use super::{KeptLevel, Model, TuningRecord};
+use super::{KeptLevel, Model, SelectionRecord, TuningRecord};
 use crate::Problem;
 
 /// The first thing that calibration could not have produced.
@@ -14,7 +14,8 @@ pub(super) fn check(model: &Model) -> Result<(), Problem> {
     if model.calibrating_rows.as_slice().len() as u64 > model.n {
         return refuse("it names more rows than calibrated");
     }
-    model.tuning.as_ref().map_or(Ok(()), |tuning| check_tuning(model, tuning))
+    model.tuning.as_ref().map_or(Ok(()), |tuning| check_tuning(model, tuning))?;
+    model.selection.as_ref().map_or(Ok(()), |record| check_selection(model, record))
 }
 
 fn refuse<T>(what: impl Into<String>) -> Result<T, Problem> {
@@ -102,12 +103,12 @@ fn check_level(
     calibration: Option<&Calibration<ScoreSpec>>,
 ) -> Result<(), Problem> {
     let alpha = kept.alpha();
-    if let Some(level) = kept.level()
+    if let Some(level) = kept.ranked_level()
         && level.n() != model.n
     {
         return refuse(format!("alpha {alpha} is of {} rows, and {} calibrated", level.n(), model.n));
     }
-    let levels = kept.level().into_iter().chain(kept.group_levels().iter().copied());
+    let levels = kept.ranked_level().into_iter().chain(kept.group_levels().iter().copied());
     if levels.clone().any(|level| level.delta() != model.delta) {
         return refuse(format!("alpha {alpha} promises something else than the model"));
     }
@@ -138,8 +139,9 @@ fn check_level(
         }
     }
     match (&kept.promise, &model.scheme) {
-        (Promise::Marginal(_), Scheme::Groups(Taxonomy::All))
-        | (Promise::Groups { .. }, Scheme::Groups(_))
+        (Promise::Selected(_), Scheme::Groups(Taxonomy::All)) if model.selection.is_some() => Ok(()),
+        (Promise::Marginal(_), Scheme::Groups(Taxonomy::All)) if model.selection.is_none() => Ok(()),
+        (Promise::Groups { .. }, Scheme::Groups(_))
         | (Promise::Weighted { .. }, Scheme::RowWeights | Scheme::LabelWeights(_))
         | (Promise::Risk { .. }, Scheme::Risk(_)) => Ok(()),
         _ => refuse(format!("alpha {alpha} promises what its thresholds cannot")),
@@ -168,6 +170,33 @@ fn check_order(model: &Model) -> Result<(), Problem> {
             pair[0].alpha()
         )),
         None => Ok(()),
+    }
+}
+
+fn check_selection(model: &Model, record: &SelectionRecord) -> Result<(), Problem> {
+    let SelectionRecord { selection, wins } = record;
+    let [kept] = &model.levels[..] else { return refuse("candidates were chosen among at one level") };
+    let leader = &selection.rivals()[selection.leader()];
+    if leader.score != model.score || !same_bits(&Thresholds::One(leader.high), &kept.thresholds) {
+        return refuse("the score and its threshold are not those of the leading candidate");
+    }
+    let alike =
+        (selection.classes(), selection.n(), selection.alpha()) == (model.classes, model.n, kept.alpha());
+    if !alike || model.evidence.is_some() || model.tuning.is_some() {
+        return refuse("its candidates were not chosen among on these rows");
+    }
+    let strange = selection.rivals().iter().find(|rival| {
+        let given = |score: f64| score.is_infinite() || rival.score.can_give(score);
+        !given(rival.low) || !given(rival.high) || !rival.between.iter().all(|score| given(*score))
+    });
+    if let Some(rival) = strange {
+        return refuse(format!("the candidate {} has a score that it cannot give", rival.score));
+    }
+    match wins {
+        Some(wins) if wins.len() != selection.rivals().len() || wins.iter().sum::<u64>() != model.n => {
+            refuse("its candidates do not decide as many labels as there are rows")
+        }
+        _ => Ok(()),
     }
 }
 

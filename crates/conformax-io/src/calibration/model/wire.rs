@@ -5,16 +5,18 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use conformax::{
-    ARITHMETIC_VERSION, Alpha, Candidate, Choice, DataFingerprint, Evidence, Level, Masked, Prior, Promise,
-    ROW_HASH, Ranks, RowSet, Scheme, Taxonomy, Thresholds, Tuning, WeightRule,
+    ARITHMETIC_VERSION, Alpha, DataFingerprint, Evidence, Level, Masked, Prior, Promise, ROW_HASH, Ranks,
+    RowSet, Scheme, Taxonomy, Thresholds, WeightRule,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::{KeptLevel, Model, TuningRecord};
+use super::{KeptLevel, Model};
+use crate::calibration::model::wire::choice::{SelectionEntry, TuningEntry};
 use crate::calibration::model::wire::rule::{EvidenceEntry, Rule};
 use crate::calibration::model::wire::score::Score;
 use crate::{ClassNames, Input, Problem};
 
+mod choice;
 mod rule;
 mod score;
 
@@ -57,6 +59,8 @@ pub(super) struct File {
     choosing_rows: Option<RowsEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tuning: Option<TuningEntry>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    selection: Option<SelectionEntry>,
     #[serde(skip_serializing_if = "Option::is_none")]
     checksum: Option<String>,
 }
@@ -99,32 +103,6 @@ struct LevelEntry {
     /// Calibration rows of each group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     n: Option<Vec<u64>>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct TuningEntry {
-    method: TuningName,
-    alpha: f64,
-    n: u64,
-    candidates: Vec<CandidateEntry>,
-    chosen: usize,
-    rows: RowsEntry,
-}
-
-#[derive(Serialize, Deserialize, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
-enum TuningName {
-    Valid,
-    Paper,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct CandidateEntry {
-    score: Score,
-    threshold: Wide,
-    average_size: f64,
 }
 
 /// A number that may be infinite; JSON has no infinities, so they are strings.
@@ -221,14 +199,17 @@ impl File {
         let tuned = self.tuning.as_ref().map(|tuning| &tuning.rows);
         let mut rows = [Some(&self.calibrating_rows), tuned].into_iter().flatten();
         let counted = rows.any(|rows| matches!(rows, RowsEntry::Once { .. }));
-        counted || self.checksum.is_some() || !matches!(self.input, InputName::Logits)
+        counted
+            || self.selection.is_some()
+            || self.checksum.is_some()
+            || !matches!(self.input, InputName::Logits)
     }
 
     pub(super) fn from_model(model: &Model) -> Result<Self, Problem> {
         let levels = model.levels.iter().map(|level| {
             Ok(LevelEntry {
                 alpha: decimal(level.alpha())?,
-                rank: level.level().and_then(Level::rank),
+                rank: level.ranked_level().and_then(Level::rank),
                 threshold: level.threshold().map(Wide),
                 thresholds: match &level.thresholds {
                     Thresholds::PerLabel(thresholds) | Thresholds::PerGroup(thresholds) => {
@@ -270,6 +251,7 @@ impl File {
             calibrating_rows: RowsEntry::of(&model.calibrating_rows),
             choosing_rows: model.choosing_rows.as_ref().map(RowsEntry::of),
             tuning: model.tuning.as_ref().map(TuningEntry::of).transpose()?,
+            selection: model.selection.as_ref().map(SelectionEntry::of),
             checksum: None,
         })
     }
@@ -289,14 +271,23 @@ impl File {
         let evidence = self.scores.map(|scores| scores.into_evidence(&scheme)).transpose()?;
         let levels =
             self.levels.into_iter().map(|entry| entry.into_level(n, delta, &scheme, evidence.as_ref()));
-        let levels = levels.collect::<Result<_, Problem>>()?;
+        let mut levels = levels.collect::<Result<Vec<KeptLevel>, Problem>>()?;
+        if self.selection.is_some() {
+            levels.iter_mut().for_each(KeptLevel::without_law);
+        }
+        let masked = match self.masked {
+            MaskedName::Allowed => Masked::Allowed,
+            MaskedName::Never => Masked::Never,
+        };
+        let calibrating_rows = self.calibrating_rows.into_set("calibrating_rows")?;
+        let selection = self.selection.map(|entry| {
+            let alpha = levels.first().map(KeptLevel::alpha);
+            entry.into_record(self.classes, alpha, (n, calibrating_rows.clone()), masked)
+        });
         let damaged = |error: conformax::Error| Problem::Model(error.to_string());
         Ok(Model {
             score: self.score.into_spec()?,
-            masked: match self.masked {
-                MaskedName::Allowed => Masked::Allowed,
-                MaskedName::Never => Masked::Never,
-            },
+            masked,
             input: match self.input {
                 InputName::Logits => Input::Logits,
                 InputName::Probabilities => Input::Probabilities,
@@ -312,10 +303,20 @@ impl File {
             delta,
             levels,
             evidence,
-            calibrating_rows: self.calibrating_rows.into_set("calibrating_rows")?,
+            calibrating_rows,
             choosing_rows: self.choosing_rows.map(|rows| rows.into_set("choosing_rows")).transpose()?,
             tuning: self.tuning.map(TuningEntry::into_record).transpose()?,
+            selection: selection.transpose()?,
         })
+    }
+}
+
+impl KeptLevel {
+    /// Of a choice that all rows had a say in: coverage is promised, and follows no law.
+    fn without_law(&mut self) {
+        if let Promise::Marginal(level) = self.promise {
+            self.promise = Promise::Selected(level);
+        }
     }
 }
 
@@ -367,48 +368,6 @@ impl LevelEntry {
             _ => return refuse(format!("alpha {alpha} has other thresholds than its rule gives")),
         };
         Ok(KeptLevel { promise, thresholds })
-    }
-}
-
-impl TuningEntry {
-    fn of(record: &TuningRecord) -> Result<Self, Problem> {
-        let candidates = record.choice.candidates().iter().map(|candidate| {
-            let (threshold, average_size) = (Wide(candidate.threshold), candidate.average_size);
-            CandidateEntry { score: Score::of(candidate.score), threshold, average_size }
-        });
-        Ok(Self {
-            method: match record.tuning {
-                Tuning::Valid => TuningName::Valid,
-                Tuning::Paper => TuningName::Paper,
-            },
-            alpha: decimal(record.alpha)?,
-            n: record.n,
-            candidates: candidates.collect(),
-            chosen: record.choice.chosen(),
-            rows: RowsEntry::of(&record.rows),
-        })
-    }
-
-    fn into_record(self) -> Result<TuningRecord, Problem> {
-        let candidates = self.candidates.into_iter().map(|entry| {
-            let (threshold, average_size) = (entry.threshold.0, entry.average_size);
-            Ok(Candidate::new(entry.score.into_spec()?, threshold, average_size))
-        });
-        let candidates = candidates.collect::<Result<Vec<_>, Problem>>()?;
-        let choice = Choice::of(candidates).map_err(|error| Problem::Model(error.to_string()))?;
-        if choice.chosen() != self.chosen {
-            return refuse("the candidate chosen is not the one with the smallest sets");
-        }
-        Ok(TuningRecord {
-            tuning: match self.method {
-                TuningName::Valid => Tuning::Valid,
-                TuningName::Paper => Tuning::Paper,
-            },
-            alpha: alpha(self.alpha)?,
-            n: self.n,
-            choice,
-            rows: self.rows.into_set("tuning.rows")?,
-        })
     }
 }
 
