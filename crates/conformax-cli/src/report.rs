@@ -111,8 +111,8 @@ fn warn_of_full_sets(results: &Results, calibrating: f64, console: &mut Console<
     let names: Vec<String> = unreachable.iter().map(ToString::to_string).collect();
     let wanted = (((1.0 / least.value()).ceil() - 1.0) / calibrating).ceil();
     console.warn(format_args!(
-        "as few as {} calibrate, too few for alpha = {}: there sets hold every label; about {} in all are enough for \
-         alpha = {least}",
+        "some procedures calibrate on as few as {}, too few for alpha = {}: there their sets hold every label; about {} \
+         in all are enough for alpha = {least}",
         rows(fewest),
         names.join(", "),
         rows(wanted as u64),

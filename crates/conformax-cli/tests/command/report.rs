@@ -87,7 +87,7 @@ fn too_few_rows_are_refused_and_leave_nothing() {
     // Six are enough for a page, and it says that its sets are full.
     let folder = with_csv(&names(2), &rows(6));
     let ran = folder.run("report data.csv -o out").ok();
-    assert!(ran.err.contains("sets hold every label") && ran.err.contains("413 rows"), "{}", ran.err);
+    assert!(ran.err.contains("their sets hold every label") && ran.err.contains("413 rows"), "{}", ran.err);
 }
 
 #[test]
