@@ -141,7 +141,9 @@ fn says_what_does_not_fit() {
     assert!(error.contains("class `cat` of the data is no label of the checkpoint"), "{error}");
     let error = score(&fixture("bert-bare"), &data, &output).unwrap_err().to_string();
     assert!(error.contains("classifier.weight is missing"), "{error}");
-    let error = score(&fixture("bert"), &data, &output).unwrap_err().to_string();
+    let other = tempfile::tempdir().unwrap();
+    let known = images(other.path(), ["LABEL_0", "LABEL_1", "LABEL_2"], 12);
+    let error = score(&fixture("bert"), &known, &output).unwrap_err().to_string();
     assert!(error.contains("the data are images, and the model takes texts"), "{error}");
     sharded("vit", ["a", "b", "c"], folder.path());
     std::fs::remove_file(folder.path().join("model-00002-of-00002.safetensors")).unwrap();
