@@ -15,12 +15,12 @@ pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
 
-#[cfg(feature = "train")]
-use crate::{logits, train};
 use crate::{
     calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, report, split, study,
     tune, weigh,
 };
+#[cfg(feature = "train")]
+use crate::{logits, train};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())

@@ -147,7 +147,19 @@ fn a_checkpoints_own_head_scores_texts() {
     std::fs::write(folder.path().join("moods.csv"), format!("mood,review\n{rows}")).unwrap();
     let checkpoint = checkpoint.display().to_string();
     let max = ["--max-length", "16"];
-    let args = ["logits", &checkpoint, "moods.csv", "-o", "test.npz", "--text", "review", "--label", "mood", max[0], max[1]];
+    let args = [
+        "logits",
+        &checkpoint,
+        "moods.csv",
+        "-o",
+        "test.npz",
+        "--text",
+        "review",
+        "--label",
+        "mood",
+        max[0],
+        max[1],
+    ];
     let err = String::from_utf8(done(folder.path(), &args).stderr).unwrap();
     assert!(err.contains("over 12 rows; classes were matched to labels by number"), "{err}");
     done(folder.path(), &["calibrate", "test.npz", "--alpha", "0.2", "-o", "model.json"]);

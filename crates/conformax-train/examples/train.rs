@@ -46,7 +46,9 @@ impl Observer for Lines {
             format!("; {:.1} steps a second", steps / (latest.1 - first.1).as_secs_f64())
         });
         self.epoch_start = record.step;
-        say(format_args!("epoch {epoch}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}{speed}"));
+        say(format_args!(
+            "epoch {epoch}: loss {train_loss:.4}, accuracy {train_accuracy:.4}{validation}{speed}"
+        ));
     }
 }
 
@@ -64,7 +66,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let file = Path::new(config);
     let config = Config::read(file)?;
     let (folder, _) = RunFolder::open(Path::new(folder), &config)?;
-    let card = train(&config, file.parent().unwrap_or(Path::new(".")), &folder, device, &mut Lines::default())?.card;
+    let card =
+        train(&config, file.parent().unwrap_or(Path::new(".")), &folder, device, &mut Lines::default())?.card;
     say(format_args!("test accuracy {}, {:.2} steps a second", card.test_accuracy, card.steps_per_second));
     Ok(())
 }

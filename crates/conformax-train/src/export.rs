@@ -30,7 +30,11 @@ pub(crate) fn export<B: Kernels>(
         if let Some(at) = values.iter().position(|logit| !logit.is_finite()) {
             return Err(Error::Logit { row: row + at / classes, class: at % classes });
         }
-        correct += values.chunks_exact(classes).zip(&labels).filter(|(logits, label)| top(logits) == **label).count() as u64;
+        correct += values
+            .chunks_exact(classes)
+            .zip(&labels)
+            .filter(|(logits, label)| top(logits) == **label)
+            .count() as u64;
         row += labels.len();
         write(&mut writer, values, labels, classes)?;
         observer.scored(row, rows);

@@ -84,7 +84,8 @@ impl<B: Backend> Input<B> {
 fn enlarged<B: Backend>(images: Tensor<B, 4>, enlarging: &Enlarging) -> Tensor<B, 4> {
     let along = |x: Tensor<B, 4>, axis: &Matrix| {
         let [batch, channels, lines, pixels] = x.dims();
-        let weights = Tensor::<B, 2>::from_data(TensorData::new(axis.values.clone(), axis.shape), &x.device());
+        let weights =
+            Tensor::<B, 2>::from_data(TensorData::new(axis.values.clone(), axis.shape), &x.device());
         let lengthened = x.reshape([batch * channels * lines, pixels]).matmul(weights.transpose());
         lengthened.reshape([batch, channels, lines, axis.shape[0]])
     };
@@ -133,7 +134,9 @@ impl<B: Kernels> Classifier<B> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Dataset, ImageTransform, Images, Inputs, Part, Parts, Pixels, Plan, Preparation, Resize};
+    use crate::data::{
+        Dataset, ImageTransform, Images, Inputs, Part, Parts, Pixels, Plan, Preparation, Resize,
+    };
     use burn_flex::Flex;
 
     /// Two images of 3 × 5 pixels, resized, normalised and on the device.
@@ -178,7 +181,8 @@ mod tests {
 
     #[test]
     fn images_are_mixed_with_their_opposites() {
-        let images = Tensor::<Flex, 1>::from_floats([0.0, 1.0, 4.0], &Default::default()).reshape([3, 1, 1, 1]);
+        let images =
+            Tensor::<Flex, 1>::from_floats([0.0, 1.0, 4.0], &Default::default()).reshape([3, 1, 1, 1]);
         let Input::Images(mixed) = Input::Images(images).mixed(0.75) else { panic!("images became texts") };
         assert_eq!(mixed.into_data().to_vec::<f32>().unwrap(), [1.0, 1.0, 3.0]);
     }

@@ -184,7 +184,9 @@ fn texts_of_like_length_share_a_batch_and_each_is_seen_once() {
     for epoch in 0..2 {
         let (mut places, mut lengths) = (0, Vec::new());
         for batch in collect(&plan, epoch * steps..(epoch + 1) * steps, 2) {
-            let BatchInputs::Tokens { mask, shape, .. } = &batch.inputs else { panic!("texts became images") };
+            let BatchInputs::Tokens { mask, shape, .. } = &batch.inputs else {
+                panic!("texts became images")
+            };
             places += shape[0] * shape[1];
             lengths.extend(mask.chunks(shape[1]).map(|row| row.iter().sum::<i64>()));
         }

@@ -22,19 +22,24 @@ fn expected(name: &str) -> Value {
 
 /// A copy of a fixture with other labels, its weights in two files.
 fn sharded(name: &str, labels: [&str; 3], folder: &Path) {
-    let mut config: Value = serde_json::from_slice(&std::fs::read(fixture(name).join("config.json")).unwrap()).unwrap();
+    let mut config: Value =
+        serde_json::from_slice(&std::fs::read(fixture(name).join("config.json")).unwrap()).unwrap();
     config["id2label"] = json!({"0": labels[0], "1": labels[1], "2": labels[2]});
     std::fs::write(folder.join("config.json"), config.to_string()).unwrap();
     if name == "bert" {
         std::fs::copy(fixture(name).join("tokenizer.json"), folder.join("tokenizer.json")).unwrap();
     }
     let bytes = std::fs::read(fixture(name).join("model.safetensors")).unwrap();
-    let tensors: BTreeMap<String, TensorView<'_>> =
-        SafeTensors::deserialize(&bytes).unwrap().iter().map(|(name, view)| (name.to_owned(), view)).collect();
+    let tensors: BTreeMap<String, TensorView<'_>> = SafeTensors::deserialize(&bytes)
+        .unwrap()
+        .iter()
+        .map(|(name, view)| (name.to_owned(), view))
+        .collect();
     let mut index = BTreeMap::new();
     for shard in 0..2 {
         let file = format!("model-0000{}-of-00002.safetensors", shard + 1);
-        let part: Vec<_> = tensors.iter().enumerate().filter(|(at, _)| at % 2 == shard).map(|(_, tensor)| tensor).collect();
+        let part: Vec<_> =
+            tensors.iter().enumerate().filter(|(at, _)| at % 2 == shard).map(|(_, tensor)| tensor).collect();
         index.extend(part.iter().map(|(name, _)| ((*name).clone(), file.clone())));
         std::fs::write(folder.join(&file), serialize(part, None).unwrap()).unwrap();
     }
@@ -78,7 +83,8 @@ fn a_head_on_texts_gives_the_logits_of_transformers() {
     let expected = expected("bert");
     // One text was given a second type there, which one text alone never has.
     let same: Vec<usize> = (0..expected["texts"].as_array().unwrap().len()).filter(|row| *row != 1).collect();
-    let texts: Vec<String> = same.iter().map(|row| expected["texts"][row].as_str().unwrap().to_owned()).collect();
+    let texts: Vec<String> =
+        same.iter().map(|row| expected["texts"][row].as_str().unwrap().to_owned()).collect();
     let folder = tempfile::tempdir().unwrap();
     sharded("bert", ["sport", "animal", "thing"], folder.path());
     let data = table(folder.path(), ["animal", "sport", "thing"], &texts);
@@ -94,7 +100,8 @@ fn a_head_on_texts_gives_the_logits_of_transformers() {
             assert!((value - wanted).abs() < 1e-5, "{value}, wanted {wanted}");
         }
     }
-    let right = values.chunks(3).zip(&labels).filter(|(row, label)| row.iter().all(|v| *v <= row[**label as usize]));
+    let right =
+        values.chunks(3).zip(&labels).filter(|(row, label)| row.iter().all(|v| *v <= row[**label as usize]));
     assert_eq!(right.count() as f64 / texts.len() as f64, scored.accuracy);
     let again = score(folder.path(), &data, &output).unwrap_err().to_string();
     assert!(again.contains("test.npz"), "{again}");
@@ -112,7 +119,9 @@ fn images(folder: &Path, names: [&str; 3], size: u32) -> PathBuf {
 
 #[test]
 fn a_head_on_images_matches_classes_by_order_or_by_name() {
-    for (names, matched) in [(["n01", "n02", "n03"], Matched::ByOrder), (["LABEL_0", "LABEL_2", "LABEL_1"], Matched::ByName)] {
+    for (names, matched) in
+        [(["n01", "n02", "n03"], Matched::ByOrder), (["LABEL_0", "LABEL_2", "LABEL_1"], Matched::ByName)]
+    {
         let folder: TempDir = tempfile::tempdir().unwrap();
         let data = images(folder.path(), names, 12);
         let output = folder.path().join("test.npz");
@@ -132,7 +141,9 @@ fn says_what_does_not_fit() {
     assert!(error.contains("class `cat` of the data is no label of the checkpoint"), "{error}");
     let error = score(&fixture("bert-bare"), &data, &output).unwrap_err().to_string();
     assert!(error.contains("classifier.weight is missing"), "{error}");
-    let error = score(&fixture("bert"), &data, &output).unwrap_err().to_string();
+    let other = tempfile::tempdir().unwrap();
+    let known = images(other.path(), ["LABEL_0", "LABEL_1", "LABEL_2"], 12);
+    let error = score(&fixture("bert"), &known, &output).unwrap_err().to_string();
     assert!(error.contains("the data are images, and the model takes texts"), "{error}");
     sharded("vit", ["a", "b", "c"], folder.path());
     std::fs::remove_file(folder.path().join("model-00002-of-00002.safetensors")).unwrap();

@@ -172,6 +172,8 @@ fn a_smoothed_loss_is_the_mean_over_labels_in_its_shares() {
         let wanted = (1.0 - SMOOTHING) * of(&labels) + SMOOTHING / 4.0 * all;
         let found = loss.smoothed(logits.clone(), tensor(&labels), SMOOTHING).into_scalar();
         assert_close(found, wanted, || format!("{loss:?}"));
-        assert_close(loss.smoothed(logits.clone(), tensor(&labels), 0.0).into_scalar(), of(&labels), || "none".into());
+        assert_close(loss.smoothed(logits.clone(), tensor(&labels), 0.0).into_scalar(), of(&labels), || {
+            "none".into()
+        });
     }
 }

@@ -60,11 +60,7 @@ fn assert_close(got: Tensor<Flex, 2>, wanted: &[Vec<f32>], most: f32, folder: &P
     assert_eq!(got.dims(), [wanted.len(), wanted[0].len()]);
     let got: Vec<f32> = got.into_data().to_vec().unwrap();
     for (index, (got, wanted)) in got.iter().zip(wanted.concat()).enumerate() {
-        assert!(
-            (got - wanted).abs() < most,
-            "{}: number {index}: {got}, wanted {wanted}",
-            folder.display()
-        );
+        assert!((got - wanted).abs() < most, "{}: number {index}: {got}, wanted {wanted}", folder.display());
     }
 }
 

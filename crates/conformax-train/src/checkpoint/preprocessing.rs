@@ -35,7 +35,14 @@ impl Default for Preprocessor {
     fn default() -> Self {
         let half = || vec![0.5; 3];
         let (size, crop_size) = (None, None);
-        Self { image_mean: half(), image_std: half(), size, crop_size, do_center_crop: false, resample: BILINEAR }
+        Self {
+            image_mean: half(),
+            image_std: half(),
+            size,
+            crop_size,
+            do_center_crop: false,
+            resample: BILINEAR,
+        }
     }
 }
 
@@ -63,8 +70,17 @@ pub(crate) fn preprocessing(folder: &Path, vit: &VitConfig) -> Result<ImageTrans
         Some(Size::Exact { height, width }) => Resize::To { height, width },
         Some(Size::ShortSide { shortest_edge: size }) => {
             let crop = match found.crop_size.filter(|_| found.do_center_crop) {
-                Some(Size::Square(side) | Size::Exact { height: side, .. } | Size::ShortSide { shortest_edge: side }) => side,
-                None => return Err(problem(&path, "size.shortest_edge without do_center_crop gives images of any size".into())),
+                Some(
+                    Size::Square(side)
+                    | Size::Exact { height: side, .. }
+                    | Size::ShortSide { shortest_edge: side },
+                ) => side,
+                None => {
+                    return Err(problem(
+                        &path,
+                        "size.shortest_edge without do_center_crop gives images of any size".into(),
+                    ));
+                }
             };
             Resize::ShortSide { size, crop }
         }

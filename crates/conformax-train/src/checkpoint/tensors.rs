@@ -74,7 +74,9 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
         .map_err(|error| Error::Config { path: path.clone(), problem: error.to_string() })?;
     let names: BTreeSet<String> = index.weight_map.into_values().collect();
     match names.iter().find(|name| Path::new(name).file_name().is_none_or(|file| file != name.as_str())) {
-        Some(name) => Err(Error::Config { path, problem: format!("{name} is not the name of a file beside it") }),
+        Some(name) => {
+            Err(Error::Config { path, problem: format!("{name} is not the name of a file beside it") })
+        }
         None => Ok(names.iter().map(|name| folder.join(name)).collect()),
     }
 }

@@ -146,7 +146,8 @@ mod tests {
         for mixup in [0.2, 1.0] {
             let augment = Augment { mixup, ..Augment::default() };
             let draws = Generator::new(3, "mixup");
-            let shares: Vec<f64> = (0..20_000).map(|step| augment.kept(draws.stream(step)).unwrap()).collect();
+            let shares: Vec<f64> =
+                (0..20_000).map(|step| augment.kept(draws.stream(step)).unwrap()).collect();
             let mean = shares.iter().sum::<f64>() / 20_000.0;
             let variance = shares.iter().map(|share| (share - mean).powi(2)).sum::<f64>() / 20_000.0;
             // Half, and 1/(4(2a + 1)).

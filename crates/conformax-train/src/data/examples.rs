@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::augment::{Affine, Placement};
 use super::error::Problem;
 use super::tokens::Tokens;
-use super::{BatchInputs, Dataset, Enlarging, Error, ImageTransform, Images, Inputs, Parts, Resize, Result, Tokenizing};
+use super::{
+    BatchInputs, Dataset, Enlarging, Error, ImageTransform, Images, Inputs, Parts, Resize, Result, Tokenizing,
+};
 
 /// How inputs become numbers.
 #[derive(Clone, Debug, PartialEq)]

@@ -150,12 +150,9 @@ mod tests {
         image.write_to(&mut jpeg, ImageFormat::Jpeg).unwrap();
         let jpeg = jpeg.into_inner();
         // Big-endian TIFF with one directory of one entry: orientation (0x0112), a short, 6.
-        let tiff = [
-            b"MM\0\x2a\0\0\0\x08".as_slice(),
-            b"\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0",
-            b"\0\0\0\0",
-        ]
-        .concat();
+        let tiff =
+            [b"MM\0\x2a\0\0\0\x08".as_slice(), b"\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0", b"\0\0\0\0"]
+                .concat();
         let exif = [b"Exif\0\0".as_slice(), &tiff].concat();
         let marker = [&[0xff, 0xe1], (exif.len() as u16 + 2).to_be_bytes().as_slice(), &exif].concat();
         [&jpeg[..2], &marker, &jpeg[2..]].concat()

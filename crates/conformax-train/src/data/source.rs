@@ -138,7 +138,8 @@ mod tests {
                 std::fs::create_dir_all(path.parent().unwrap()).unwrap();
                 std::fs::write(path, "").unwrap();
             }
-            let path = if files == ["rows.csv"] { folder.path().join("rows.csv") } else { folder.path().to_owned() };
+            let path =
+                if files == ["rows.csv"] { folder.path().join("rows.csv") } else { folder.path().to_owned() };
             let source = serde_json::to_value(Source::at(&path).unwrap()).unwrap();
             source["format"].as_str().unwrap().to_owned()
         };

@@ -53,7 +53,8 @@ mod tests {
     use burn_flex::Flex;
 
     fn moved(side: usize, grid: [usize; 2], values: &[f32]) -> Vec<f32> {
-        let positions = TensorData::new(values.to_vec(), [1, side * side + 1, values.len() / (side * side + 1)]);
+        let positions =
+            TensorData::new(values.to_vec(), [1, side * side + 1, values.len() / (side * side + 1)]);
         let moved = interpolated(Tensor::<Flex, 3>::from_data(positions, &Default::default()), grid);
         moved.into_data().to_vec().unwrap()
     }
@@ -63,8 +64,8 @@ mod tests {
         // torch.nn.functional.interpolate(values.view(1, 1, 2, 2), size=(3, 4), mode="bicubic", align_corners=False)
         let found = moved(2, [3, 4], &[9.0, 1.0, -2.0, 0.5, 4.0]);
         let wanted = [
-            1.41932, 0.23588, -1.71331, -2.89675, 0.72363, 0.80664,
-            0.94336, 1.02637, 0.02795, 1.37740, 3.60003, 4.94948,
+            1.41932, 0.23588, -1.71331, -2.89675, 0.72363, 0.80664, 0.94336, 1.02637, 0.02795, 1.37740,
+            3.60003, 4.94948,
         ];
         assert_eq!(found.len(), 13);
         assert_eq!(found[0], 9.0, "the first token stays");

@@ -11,9 +11,9 @@ use burn_nn::{Dropout, LayerNorm, Linear};
 use serde::{Deserialize, Serialize};
 
 use super::Precision;
-use super::positions;
 use super::encoder::{EncoderLayer, LayerConfig};
 use super::kernels::Kernels;
+use super::positions;
 
 /// Sizes and rates, under the names they have in a checkpoint's `config.json`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

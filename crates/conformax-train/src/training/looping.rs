@@ -106,7 +106,10 @@ impl<'a, B: TrainingBackend> Training<'a, B> {
             self.step(batch?);
             if self.progress.step == first + PACE {
                 self.read(observer)?;
-                observer.pace(clock.elapsed().as_secs_f64() / PACE as f64, self.schedule.steps - self.progress.step);
+                observer.pace(
+                    clock.elapsed().as_secs_f64() / PACE as f64,
+                    self.schedule.steps - self.progress.step,
+                );
             }
             let ends_epoch = self.progress.step.is_multiple_of(self.plan.steps_per_epoch());
             if ends_epoch || self.progress.step.is_multiple_of(READ_EVERY) {

@@ -9,10 +9,10 @@ use crate::checkpoint;
 use crate::config::{Backbone, Config, ModelConfig};
 use crate::data::Examples;
 use crate::error::{Error, Result};
-use crate::model::{Classifier, Kernels};
 use crate::model::bert::BertConfig;
 use crate::model::cnn::CnnConfig;
 use crate::model::vit::VitConfig;
+use crate::model::{Classifier, Kernels};
 
 /// Reads, divides and prepares the rows, and checks that the config can be met with them. Says what they were, too.
 pub(super) fn examples(config: &Config) -> Result<(Examples, Hashes)> {
@@ -101,7 +101,8 @@ pub(crate) fn check_texts(bert: &BertConfig, max_length: usize, examples: &Examp
 
 /// Height and width of the images, which must be whole patches in the checkpoint's colours.
 pub(crate) fn check_images(vit: &VitConfig, examples: &Examples) -> Result<[usize; 2]> {
-    let [channels, height, width] = examples.input_shape().expect("rows were prepared as images for this model");
+    let [channels, height, width] =
+        examples.input_shape().expect("rows were prepared as images for this model");
     let (wanted, patch) = (vit.num_channels, vit.patch_size);
     let message = if channels != wanted {
         format!("cannot help: the images have {channels} channels, the checkpoint takes {wanted}")

@@ -187,8 +187,16 @@ impl LayerSizes {
         // True where one may look.
         let mask = padding.map(|padding| padding.logical_not().view([batch, 1, 1, tokens]));
         let dropout = if self.training { self.attention_dropout } else { 0.0 };
-        let seen =
-            Torch::scaled_dot_product_attention(&query, &key, &value, mask.as_ref(), dropout, false, None, false);
+        let seen = Torch::scaled_dot_product_attention(
+            &query,
+            &key,
+            &value,
+            mask.as_ref(),
+            dropout,
+            false,
+            None,
+            false,
+        );
         let joined = seen.transpose(1, 2).reshape([batch, tokens, features]);
         self.linear(&joined, &weights[6], &weights[7])
     }

@@ -58,7 +58,10 @@ fn assert_close(fused: &[Vec<f32>; 3], composed: &[Vec<f32>; 3], most: f32) {
         assert_eq!(fused.len(), composed.len());
         let scale = composed.iter().fold(1.0_f32, |most, value| most.max(value.abs()));
         for (at, (fused, composed)) in fused.iter().zip(composed).enumerate() {
-            assert!((fused - composed).abs() <= most * scale, "part {part}, number {at}: {fused}, {composed}");
+            assert!(
+                (fused - composed).abs() <= most * scale,
+                "part {part}, number {at}: {fused}, {composed}"
+            );
         }
     }
 }
@@ -69,9 +72,11 @@ fn transformer_layers_are_those_composed_of_single_operations() {
     for norm_first in [false, true] {
         let mut layer = EncoderLayer::<Training>::new(&config(norm_first), &device);
         let x = Tensor::<Training, 3>::random([3, 5, 16], Distribution::Normal(0.0, 1.0), &device);
-        let padding =
-            Tensor::<Training, 2>::from_floats([[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0], [0.0; 5]], &device)
-                .greater_elem(0.5);
+        let padding = Tensor::<Training, 2>::from_floats(
+            [[0.0, 0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 1.0, 1.0], [0.0; 5]],
+            &device,
+        )
+        .greater_elem(0.5);
         for padding in [None, Some(&padding)] {
             let composed = differentiated(&layer, &x, |layer, x| layer.composed(x, padding));
             let fused = differentiated(&layer, &x, |layer, x| Training::encoder_layer(layer, x, padding));
@@ -88,7 +93,8 @@ fn transformer_layers_are_those_composed_of_single_operations() {
 fn convolutions_are_those_composed_of_single_operations() {
     let device = Default::default();
     let x = Tensor::<Training, 4>::random([4, 3, 8, 8], Distribution::Normal(0.0, 1.0), &device);
-    let (one, other) = (Convolution::<Training>::init(3, 6, &device), Convolution::<Training>::init(3, 6, &device));
+    let (one, other) =
+        (Convolution::<Training>::init(3, 6, &device), Convolution::<Training>::init(3, 6, &device));
     // A copy would share the running statistics.
     let other = other.load_record(one.clone().into_record());
     let composed = differentiated(&one, &x, |block, x| block.composed(x));
