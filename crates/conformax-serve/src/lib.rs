@@ -1,0 +1,1 @@
+//! Prediction sets over HTTP.
