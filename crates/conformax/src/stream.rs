@@ -291,6 +291,11 @@ impl<S: Score + Clone> Stream<S> {
         Ok(())
     }
 
+    /// Whether a row of this name waits for its label.
+    pub fn waits(&self, name: &str) -> bool {
+        self.places.contains_key(name)
+    }
+
     fn wait(&mut self, waiting: Waiting, size: usize) {
         if let Some(earlier) = self.places.insert(waiting.id.clone(), self.predicted) {
             self.waiting.remove(&earlier);
@@ -404,7 +409,8 @@ impl<S: Score + Clone> Stream<S> {
         self.alarm.highest() >= -ln(self.options.delta.value())
     }
 
-    fn most_recent(&self) -> u64 {
+    /// Rows that coverage and sizes are averaged over at most.
+    pub fn most_recent(&self) -> u64 {
         self.options.window.unwrap_or(RECENT)
     }
 
