@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use conformax_io::{Column, RowFault};
+use conformax_io::{Column, RequestFault, RowFault};
 use serde::Serialize;
 
 use crate::Error;
@@ -46,10 +46,22 @@ impl Problem {
     pub(crate) fn after(self, rows: u64) -> Self {
         Self { row: self.row.map(|row| row + rows), ..self }
     }
+}
 
-    /// A fault in a row of JSON.
-    pub(crate) fn of_row(row: usize, fault: &RowFault) -> Self {
-        Self { class: fault.class, ..Self::unprocessable(&fault.problem) }.in_row(row as u64)
+impl From<RequestFault> for Problem {
+    fn from(fault: RequestFault) -> Self {
+        match fault {
+            RequestFault::Json(error) => Self::bad_request(format_args!(
+                "the body is not what it should be, {{\"rows\": [...]}}: {error}"
+            )),
+            RequestFault::TooMany(most) => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format_args!("a request may have {most} rows, and this one has more"),
+            ),
+            RequestFault::Row(row, RowFault { problem, class }) => {
+                Self { class, ..Self::unprocessable(problem) }.in_row(row as u64)
+            }
+        }
     }
 }
 

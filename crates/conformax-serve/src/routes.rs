@@ -3,7 +3,6 @@
 mod feedback;
 mod page;
 mod predict;
-mod rows;
 mod status;
 
 use std::sync::Arc;
@@ -22,7 +21,7 @@ use crate::problem::Problem;
 /// Every route, under the name that metrics know it by.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let mut router = Router::new();
-    for (route, open, method) in [
+    let routes = [
         ("/", true, get(page::page)),
         ("/healthz", true, get(|| async { "ok\n" })),
         ("/readyz", true, get(status::ready)),
@@ -31,7 +30,10 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         ("/v1/status", false, get(status::status)),
         ("/v1/predict", false, post(predict::predict)),
         ("/v1/feedback", false, post(feedback::feedback)),
-    ] {
+        #[cfg(feature = "bars")]
+        ("/v1/parse", false, post(predict::parse)),
+    ];
+    for (route, open, method) in routes {
         router = router.route(route, guarded(method, route, open, &app));
     }
     let nothing = |uri: Uri| async move {

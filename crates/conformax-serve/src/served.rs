@@ -18,6 +18,9 @@ const COMPACT_AT: u64 = 64 << 20;
 /// Probability that coverage lies in the band where nothing changed.
 pub(crate) const BAND: f64 = 0.95;
 
+/// Bands remembered at most: those of every point of a trace, many times over.
+const MOST_BANDS: usize = 1 << 13;
+
 /// A model in use.
 #[derive(Debug)]
 pub(crate) struct Served {
@@ -213,11 +216,13 @@ impl Served {
         }
         let alpha = self.live().stream.alpha();
         let mut bands = self.bands.lock().unwrap_or_else(PoisonError::into_inner);
-        let band = |_| CoverageLaw::at_level(self.model.n, alpha).interval_of_rows(BAND, labels);
         match bands.get(&labels) {
             Some(known) => Some(*known),
             None => {
-                let found = band(()).ok()?;
+                let found = CoverageLaw::at_level(self.model.n, alpha).interval_of_rows(BAND, labels).ok()?;
+                if bands.len() >= MOST_BANDS {
+                    bands.clear();
+                }
                 bands.insert(labels, found);
                 Some(found)
             }

@@ -7,8 +7,20 @@ use crate::written::{Sample, Write};
 fn help_shows_flags_and_examples() {
     let folder = Folder::empty();
     insta::assert_snapshot!("help", folder.run("--help").ok().out);
-    for name in ["split", "calibrate", "tune", "predict", "evaluate", "plan", "inspect", "completions", "man"]
-    {
+    let names = [
+        "split",
+        "calibrate",
+        "tune",
+        "predict",
+        "evaluate",
+        "watch",
+        "serve",
+        "plan",
+        "inspect",
+        "completions",
+        "man",
+    ];
+    for name in names {
         let ran = folder.run(&format!("{name} --help")).ok();
         assert!(ran.out.contains("Examples:"), "{name}");
         insta::assert_snapshot!(format!("help_{name}"), ran.out);

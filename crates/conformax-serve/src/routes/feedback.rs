@@ -9,7 +9,6 @@ use serde::Serialize;
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::routes::rows::rows;
 use crate::routes::{Asked, content_type, json, unsupported};
 
 #[derive(Serialize)]
@@ -41,7 +40,7 @@ pub(super) async fn feedback(State(app): State<Arc<App>>, request: Request) -> R
     let body = app.bodies.read(&parts.headers, body).await?;
     let _turn = app.turn().await?;
     let mut labels = Vec::new();
-    for (index, row) in rows(&body.bytes, &lineage[0].rows, app.limits.rows)?.into_iter().enumerate() {
+    for (index, row) in lineage[0].rows.read_request(&body.bytes, app.limits.rows)?.into_iter().enumerate() {
         match (row.name(), row.label) {
             (Some(name), Some(label)) => labels.push((name, label)),
             _ => {

@@ -13,7 +13,6 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::routes::rows::rows;
 use crate::routes::{Asked, content_type, json, unsupported};
 use crate::served::{Predicted, Rows, Served};
 
@@ -55,8 +54,19 @@ pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Re
     })
 }
 
+/// Reads a request as [`predict`] does and answers a constant: what is left of the time is the sets'.
+#[cfg(feature = "bars")]
+pub(super) async fn parse(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let served = app.models.get(None).ok_or_else(|| Asked::default().no_model())?;
+    let (parts, body) = request.into_parts();
+    let body = app.bodies.read(&parts.headers, body).await?;
+    let _turn = app.turn().await?;
+    let rows = served.rows.read_request(&body.bytes, app.limits.rows)?;
+    Ok(json(&rows.len()))
+}
+
 fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Result<Response, Problem> {
-    let rows = rows(body, &served.rows, app.limits.rows)?;
+    let rows = served.rows.read_request(body, app.limits.rows)?;
     let rows = Rows::of(rows)
         .map_err(|row| Problem::unprocessable("a row to predict needs `logits`").in_row(row as u64))?;
     let logits = Logits::new(&rows.logits, served.model.classes)?;
