@@ -8,6 +8,7 @@ mod limits;
 #[allow(dead_code, reason = "the reference needs some of it")]
 mod math;
 mod plain;
+mod request;
 mod rows;
 mod study_file;
 
@@ -56,6 +57,7 @@ fn target(name: &str) -> Option<fn(&[u8])> {
         "safetensors" => |input| data_files::read("safetensors", input),
         "class_names" => data_files::read_class_names,
         "model" => calibration_file::read_model,
+        "request" => request::read_request,
         "study" => study_file::read_study,
         "rows" => rows::check,
         _ => return None,

@@ -54,7 +54,7 @@ mod _conformax {
     #[pymodule_export]
     use crate::score::{Score, score_all, score_labels};
     #[pymodule_export]
-    use crate::stream::{AdaptiveLevel, Alarm};
+    use crate::stream::{AdaptiveLevel, Alarm, Stream};
     #[pymodule_export]
     use crate::study::{compare, run_study};
     #[pymodule_export]

@@ -1,9 +1,15 @@
 //! Levels that adapt and the alarm, for labelled rows that come one by one.
 
+use std::borrow::Cow;
 use std::sync::{Mutex, PoisonError};
 
-use numpy::PyReadonlyArray1;
+use conformax::{Feedback, Logits, ScoreSpec, StreamOptions};
+use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::calibration::Calibration;
 
 use crate::error::value_error;
 use crate::law::alpha_of;
@@ -55,6 +61,17 @@ impl AdaptiveLevel {
     fn update(&self, p_value: f64) -> bool {
         self.with(|level| level.update(p_value))
     }
+
+    /// As bytes.
+    fn to_bytes(&self) -> Cow<'static, [u8]> {
+        self.with(|level| level.to_bytes()).into()
+    }
+
+    /// From the bytes that `to_bytes` made.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        conformax::AdaptiveLevel::from_bytes(bytes).map(|level| Self(Mutex::new(level))).map_err(value_error)
+    }
 }
 
 /// Capital that grows when scores stop being exchangeable.
@@ -103,5 +120,130 @@ impl Alarm {
     #[getter]
     fn rows(&self) -> u64 {
         self.with(|alarm| alarm.rows())
+    }
+
+    /// As bytes.
+    fn to_bytes(&self) -> Cow<'static, [u8]> {
+        self.with(|alarm| alarm.to_bytes()).into()
+    }
+
+    /// From the bytes that `to_bytes` made.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        conformax::Alarm::from_bytes(bytes).map(|alarm| Self(Mutex::new(alarm))).map_err(value_error)
+    }
+}
+
+/// Sets now, labels later or never.
+#[pyclass(frozen, module = "conformax._conformax")]
+pub struct Stream(Mutex<conformax::Stream<ScoreSpec>>);
+
+impl Stream {
+    fn with<R>(&self, work: impl FnOnce(&mut conformax::Stream<ScoreSpec>) -> R) -> R {
+        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What became of a label: "counted", "repeated" or "unknown"; whether it was in its set, its p-value, and whether the
+/// alarm rose with it.
+type Told = (&'static str, Option<bool>, Option<f64>, bool);
+
+#[pymethods]
+impl Stream {
+    #[new]
+    #[pyo3(signature = (calibration, alpha, step, decay, window, delta, seed))]
+    fn new(
+        calibration: &Calibration,
+        alpha: Option<&str>,
+        step: f64,
+        decay: Option<f64>,
+        window: Option<u64>,
+        delta: &str,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let alpha = alpha.map(alpha_of).transpose()?;
+        let options = StreamOptions { step, decay, window, delta: alpha_of(delta)?, seed };
+        let stream = calibration.model.stream(alpha, options);
+        let stream = stream.map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok(Self(Mutex::new(stream)))
+    }
+
+    /// The sets of rows, which then wait for their labels under these names: offsets and labels.
+    #[pyo3(signature = (logits, names, groups=None))]
+    fn predict<'py>(
+        &self,
+        py: Python<'py>,
+        logits: PyReadonlyArray2<'py, f64>,
+        names: Vec<String>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>)> {
+        let array = logits.as_array();
+        let (classes, flat) = (array.ncols(), array.iter().copied().collect::<Vec<f64>>());
+        let groups = groups.map(|groups| groups.as_array().to_vec());
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let sets = py.detach(|| {
+            let rows = Logits::new(&flat, classes)?;
+            let rows = match &groups {
+                Some(groups) => rows.with_groups(groups)?,
+                None => rows,
+            };
+            self.with(|stream| stream.predict(rows, &names))
+        });
+        let (_, offsets, labels) = sets.map_err(value_error)?.into_parts();
+        let offsets = offsets.into_iter().map(|offset| offset as i64).collect();
+        Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels)))
+    }
+
+    /// Takes in the label of a row.
+    fn update(&self, name: &str, label: u32) -> PyResult<Told> {
+        let told = self.with(|stream| stream.update(name, label)).map_err(value_error)?;
+        Ok(match told {
+            Feedback::Counted { covered, p_value, rose } => ("counted", Some(covered), Some(p_value), rose),
+            Feedback::Repeated => ("repeated", None, None, false),
+            Feedback::Unknown => ("unknown", None, None, false),
+        })
+    }
+
+    /// Where it stands, by the names that the service uses.
+    fn status<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let (status, bound) = self.with(|stream| (stream.status(), stream.bound()));
+        let found = PyDict::new(py);
+        found.set_item("alpha", status.alpha)?;
+        found.set_item("level", status.level)?;
+        found.set_item("bound", bound)?;
+        found.set_item("predicted", status.predicted)?;
+        found.set_item("labelled", status.labelled)?;
+        found.set_item("covered", status.covered)?;
+        found.set_item("waiting", status.waiting)?;
+        found.set_item("forgotten", status.forgotten)?;
+        found.set_item("recent_labelled", status.recent_labelled)?;
+        found.set_item("recent_coverage", status.recent_coverage)?;
+        found.set_item("recent_predicted", status.recent_predicted)?;
+        found.set_item("recent_size", status.recent_size)?;
+        found.set_item("log_capital", status.log_capital)?;
+        found.set_item("highest_log_capital", status.highest_log_capital)?;
+        found.set_item("alarm", status.alarm)?;
+        found.set_item("raised_at", status.raised_at)?;
+        Ok(found)
+    }
+
+    /// How it went: labels, coverage, size, level and the logarithm of the capital at each point.
+    fn trace(&self) -> Vec<(u64, f64, f64, f64, f64)> {
+        self.with(|stream| {
+            let point =
+                |at: &conformax::TracePoint| (at.labelled, at.coverage, at.size, at.level, at.log_capital);
+            stream.trace().iter().map(point).collect()
+        })
+    }
+
+    /// As bytes.
+    fn to_bytes(&self) -> Cow<'static, [u8]> {
+        self.with(|stream| stream.to_bytes()).into()
+    }
+
+    /// From the bytes that `to_bytes` made.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        conformax::Stream::from_bytes(bytes).map(|stream| Self(Mutex::new(stream))).map_err(value_error)
     }
 }

@@ -5,6 +5,7 @@ mod level;
 mod output;
 mod scheme;
 mod score;
+mod stream;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
@@ -14,10 +15,13 @@ pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, distinct, level
 pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
+pub(crate) use stream::StreamArgs;
 
+#[cfg(feature = "serve")]
+use crate::serve;
 use crate::{
     calibrate, compare, completions, evaluate, inspect, man, merge, plan, predict, report, split, study,
-    tune, weigh,
+    tune, watch, weigh,
 };
 #[cfg(feature = "train")]
 use crate::{logits, train};
@@ -48,11 +52,12 @@ Examples:
   conformax calibrate cal.npz --alpha 0.1 -o model.json
   conformax evaluate model.json test.npz
   conformax predict model.json new.npy -o sets.parquet
+  conformax watch model.json - < rows.jsonl
   conformax compare data.npz --alpha 0.1
   conformax report data.npz -o mine
   conformax study
 
-Exit codes: 0 done, 1 the answer is no (evaluate --expect-coverage), 2 could not run.";
+Exit codes: 0 done, 1 the answer is no (evaluate --expect-coverage, watch --stop-on-alarm), 2 could not run.";
 
 /// More threads than any machine has processors; starting a hundred thousand takes the machine down.
 const MOST_THREADS: i64 = 1024;
@@ -77,6 +82,9 @@ pub(crate) enum Command {
     Tune(tune::TuneArgs),
     Predict(predict::PredictArgs),
     Evaluate(evaluate::EvaluateArgs),
+    Watch(watch::WatchArgs),
+    #[cfg(feature = "serve")]
+    Serve(serve::ServeArgs),
     Merge(merge::MergeArgs),
     Weigh(weigh::WeighArgs),
     Plan(plan::PlanArgs),

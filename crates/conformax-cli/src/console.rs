@@ -84,6 +84,15 @@ impl<'a> Console<'a> {
         bar
     }
 
+    /// A line on standard error that says how a stream stands; none when standard error is no terminal.
+    pub(crate) fn status(&self) -> ProgressBar {
+        if self.quiet || !std::io::stderr().is_terminal() {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{wide_msg}").expect("the template is well formed");
+        ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr()).with_style(style)
+    }
+
     /// A bar on standard error over the stages of a study; none when standard error is no terminal.
     pub(crate) fn stages(&self) -> ProgressBar {
         if self.quiet || !std::io::stderr().is_terminal() {

@@ -36,12 +36,15 @@ mod predict;
 mod process;
 mod report;
 mod selection;
+#[cfg(feature = "serve")]
+mod serve;
 mod split;
 mod study;
 mod table;
 #[cfg(feature = "train")]
 mod train;
 mod tune;
+mod watch;
 mod weigh;
 
 use std::ffi::OsString;
@@ -94,6 +97,9 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
         Command::Tune(args) => tune::run(&args, console),
         Command::Predict(args) => predict::run(&args, console),
         Command::Evaluate(args) => evaluate::run(&args, console),
+        Command::Watch(args) => watch::run(&args, console),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => serve::run(&args, console),
         Command::Merge(args) => merge::run(&args, console),
         Command::Weigh(args) => weigh::run(&args, console),
         Command::Plan(args) => plan::run(&args, console),

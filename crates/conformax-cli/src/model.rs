@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Calibration, Empty, Predictor, Scheme, ScoreSpec, Taxonomy};
+use conformax::{Alpha, Calibration, Empty, Predictor, Scheme, ScoreSpec, Stream, StreamOptions, Taxonomy};
 use conformax_io::{
     Beside, ClassNames, Error, Input, KeptLevel, LabelUse, Model, Output, Problem, Source, SourceOptions,
 };
@@ -34,6 +34,15 @@ impl Loaded {
     /// One predictor per level.
     pub(crate) fn predictors(&self, levels: &[KeptLevel], empty: Empty) -> Vec<Predictor<ScoreSpec>> {
         levels.iter().map(|level| self.model.predictor(level).with_empty(empty)).collect()
+    }
+
+    /// A stream of sets, begun at this level or at the model's first.
+    pub(crate) fn stream(
+        &self,
+        alpha: Option<Alpha>,
+        options: StreamOptions,
+    ) -> Result<Stream<ScoreSpec>, Failure> {
+        self.model.stream(alpha, options).map_err(|problem| self.error(problem).into())
     }
 
     /// The calibration with its scores, which p-values need.

@@ -307,6 +307,9 @@ pub enum Problem {
         /// Logits in this row.
         found: usize,
     },
+    /// A row without the key that says its group.
+    #[error("every row must say its group under `{0}`, and this one does not")]
+    NoGroup(String),
     /// A group that the model does not know.
     #[error("the group `{0}` is none of those that calibrated")]
     UnknownGroup(String),

@@ -63,6 +63,10 @@ pub use reading::source::Source;
 pub use reading::source_options::{Data, LabelUse, LabelsAre, SourceOptions};
 #[cfg(feature = "parquet")]
 pub use tables::guard::hush_caught_panics;
+#[cfg(feature = "jsonl")]
+pub use text::json_request::RequestFault;
+#[cfg(feature = "jsonl")]
+pub use text::json_row::{JsonRow, JsonRows, RowFault};
 pub use writing::data::{DataColumns, DataWriter};
 #[cfg(feature = "npy")]
 pub use writing::npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};

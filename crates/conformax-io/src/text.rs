@@ -7,6 +7,10 @@ pub(crate) mod csv_records;
 #[cfg(feature = "jsonl")]
 pub(crate) mod json_lines;
 #[cfg(feature = "jsonl")]
+pub(crate) mod json_request;
+#[cfg(feature = "jsonl")]
+pub(crate) mod json_row;
+#[cfg(feature = "jsonl")]
 pub(crate) mod lines;
 
 /// A longer row is none, so that a file without line ends, or with a quote that is never closed, cannot fill the memory.

@@ -8,6 +8,8 @@ mod data_files;
 mod limits;
 #[path = "../../../fuzz/src/replay.rs"]
 mod replay;
+#[path = "../../../fuzz/src/request.rs"]
+mod request;
 
 use replay::replay;
 
@@ -58,4 +60,9 @@ fn class_names() {
 #[test]
 fn model() {
     replay("model", calibration_file::read_model);
+}
+
+#[test]
+fn request() {
+    replay("request", request::read_request);
 }

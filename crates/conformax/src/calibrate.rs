@@ -623,6 +623,23 @@ impl<S: Score> Calibration<S> {
         Ok((self.predictor(thresholds), promise))
     }
 
+    /// What predicts with these thresholds of the groups.
+    pub(crate) fn with_group_thresholds(&self, each: Vec<f64>) -> Predictor<S>
+    where
+        S: Clone,
+    {
+        let Scheme::Groups(taxonomy) = &self.scheme else { unreachable!("there are groups") };
+        self.predictor(thresholds_of(taxonomy, each))
+    }
+
+    /// The scores of true labels as calibration takes them: infinite where they stand too far down.
+    pub(crate) fn label_scores<T: Logit>(&self, logits: Logits<'_, T>, labels: &[u32]) -> Result<Vec<f64>> {
+        match &self.ranks {
+            None => score_labels(&self.score, logits.labelled(labels)?),
+            Some(ranks) => ask(&self.score, RankedLabelScores { ranks, first: 0, chunk: logits, labels }),
+        }
+    }
+
     fn predictor(&self, thresholds: Thresholds) -> Predictor<S>
     where
         S: Clone,
@@ -666,7 +683,17 @@ fn by_group(
 ) -> (Thresholds, Promise) {
     let levels: Vec<Level> = groups.iter().map(level).collect();
     let each: Vec<f64> = groups.iter().zip(&levels).map(|(scores, level)| scores.at(*level)).collect();
-    let thresholds = match taxonomy {
+    let thresholds = thresholds_of(taxonomy, each);
+    let promise = match (taxonomy, &levels[..]) {
+        (Taxonomy::All, [level]) => Promise::Marginal(*level),
+        _ => Promise::Groups { alpha, levels },
+    };
+    (thresholds, promise)
+}
+
+/// The thresholds of each group as they apply to rows.
+fn thresholds_of(taxonomy: &Taxonomy, each: Vec<f64>) -> Thresholds {
+    match taxonomy {
         Taxonomy::All => Thresholds::One(each[0]),
         Taxonomy::Label => Thresholds::PerLabel(each),
         Taxonomy::Cluster(clusters) => {
@@ -674,12 +701,7 @@ fn by_group(
             Thresholds::PerLabel(of_label.collect())
         }
         Taxonomy::Group(_) => Thresholds::PerGroup(each),
-    };
-    let promise = match (taxonomy, &levels[..]) {
-        (Taxonomy::All, [level]) => Promise::Marginal(*level),
-        _ => Promise::Groups { alpha, levels },
-    };
-    (thresholds, promise)
+    }
 }
 
 /// The scores of true labels, infinite where they stand too far down.

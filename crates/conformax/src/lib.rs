@@ -99,7 +99,7 @@ pub use sets::{PredictionSets, Sets};
 pub use sorted_scores::{PValue, SortedScores};
 pub use spec::{Parameters, ScoreSpec};
 pub use split::{TuningSplit, split, split_stratified};
-pub use stream::{AdaptiveLevel, Alarm};
+pub use stream::{AdaptiveLevel, Alarm, Feedback, Stream, StreamOptions, StreamStatus, TracePoint};
 pub use taxonomy::Taxonomy;
 pub use threshold_search::{FoundThresholds, SearchStep, ThresholdSearch};
 pub use thresholds::Thresholds;

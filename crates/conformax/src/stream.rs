@@ -1,279 +1,489 @@
-//! Streams: levels that adapt, and an alarm, for labelled rows that come one by one after calibration.
+//! `Stream`: a calibrated score among rows that keep changing; sets now, labels later or never.
 //!
-//! [`AdaptiveLevel`] moves its level after every row, so that misses come at the rate asked for whatever the sequence
-//! (Gibbs, Candès 2021; Angelopoulos, Barber, Bates 2024). [`Alarm`] bets against exchangeability: its capital is ever at
-//! least `1/δ` with probability at most δ as long as nothing changes (Vovk and others 2021). States are plain values.
+//! A row's set is `{y : p(y) > α_t}`, with `p(y) = (#{s_i ≥ s(y)} + 1)/(n + 1)` against the calibrating scores and `α_t`
+//! the level of its time. Its label, when it comes, moves the level ([`AdaptiveLevel`]) and bets against
+//! exchangeability ([`Alarm`]). The state is a plain value: it has a form in bytes, and a stream that is taken up from
+//! there gives the same bits.
 
-use crate::kernel::math::{exp, ln, pow};
-use crate::random::mix;
-use crate::{Alpha, Error, Result};
+mod alarm;
+mod counted;
+mod level;
+mod trace;
 
-/// A miscoverage level that adapts: `α ← α + η(α₀ − miss)` after every row.
-///
-/// It may leave (0, 1): at 0 and below sets are full, at 1 and above empty.
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::kernel::math::ln;
+use crate::{
+    Alpha, Calibration, Error, Evidence, Logit, Logits, Masked, PredictionSets, Predictor, Result, Scheme,
+    Score, SortedScores, Taxonomy,
+};
+
+pub use self::alarm::Alarm;
+pub(crate) use self::counted::Counted;
+pub use self::level::AdaptiveLevel;
+pub use self::trace::TracePoint;
+pub(crate) use self::trace::{MOST_POINTS, Trace};
+
+/// How a stream moves and what it keeps.
 ///
 /// ```
-/// use conformax::{AdaptiveLevel, Alpha};
-/// let mut level = AdaptiveLevel::new(Alpha::new(0.1)?, 0.05, None)?;
-/// assert!(level.update(0.02)); // a p-value of at most the level is a miss, and the level falls
-/// assert_eq!(level.level(), 0.1 + 0.05 * (0.1 - 1.0));
-/// # Ok::<(), conformax::Error>(())
+/// use conformax::StreamOptions;
+/// let fixed = StreamOptions { step: 0.0, decay: None, ..StreamOptions::default() };
+/// assert_eq!(fixed.window, None);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct AdaptiveLevel {
-    target: Alpha,
-    step: f64,
-    decay: Option<f64>,
-    level: f64,
-    rows: u64,
-    misses: u64,
+pub struct StreamOptions {
+    /// Step of the level after a label; 0 keeps the level.
+    pub step: f64,
+    /// Rate at which the step decays, where it does.
+    pub decay: Option<f64>,
+    /// Bound on what is kept, in rows: those waiting for a label, those that coverage and sizes are averaged over, and
+    /// those the alarm compares with beside the calibrating ones; having seen that many it starts over with capital 1.
+    /// Without it the alarm compares with every row so far, 1,000 are averaged over, and 10,000 may wait.
+    pub window: Option<u64>,
+    /// The alarm rises when the capital reaches `1/δ`.
+    pub delta: Alpha,
+    /// Seed of the draws by which the alarm breaks ties.
+    pub seed: u64,
 }
 
-impl AdaptiveLevel {
-    /// With the step `η`, or `η·t^−decay` where it decays: at a rate between one half and one the level settles where
-    /// nothing changes. A step of 0 keeps the level.
-    pub fn new(target: Alpha, step: f64, decay: Option<f64>) -> Result<Self> {
-        if !(0.0..f64::INFINITY).contains(&step) {
-            let (name, wanted) = ("step", "a finite number of at least 0");
-            return Err(Error::Parameter { name, wanted, got: step });
+/// Recent rows where no window was asked for.
+const RECENT: u64 = 1_000;
+/// Rows that may wait for their labels where no window was asked for.
+const WAITING: u64 = 10_000;
+/// Share of the alarm's capital that changes its bet after every row.
+const JUMP: f64 = 0.01;
+
+impl Default for StreamOptions {
+    /// A step of 0.2 that decays at the rate 0.6, an alarm at 1 in 100, no window.
+    fn default() -> Self {
+        let delta = Alpha::new(0.01).expect("one in a hundred is a level");
+        Self { step: 0.2, decay: Some(0.6), window: None, delta, seed: 0 }
+    }
+}
+
+/// A prediction that waits for its label.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Waiting {
+    pub(crate) id: String,
+    pub(crate) level: f64,
+    pub(crate) group: Option<u32>,
+    pub(crate) row: Vec<f64>,
+}
+
+/// What became of a label.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Feedback {
+    /// It counts.
+    Counted {
+        /// Whether it was in the set that was given.
+        covered: bool,
+        /// Its p-value against the calibrating scores.
+        p_value: f64,
+        /// Whether the alarm rose with it.
+        rose: bool,
+    },
+    /// The row has had its label, which stays.
+    Repeated,
+    /// No row of this name waits: it was never predicted, or so long ago that it was forgotten.
+    Unknown,
+}
+
+/// Where a stream stands.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+pub struct StreamStatus {
+    /// The level asked for.
+    pub alpha: f64,
+    /// The level of the next row.
+    pub level: f64,
+    /// Rows predicted.
+    pub predicted: u64,
+    /// Labels that count.
+    pub labelled: u64,
+    /// How many of them were in their sets.
+    pub covered: u64,
+    /// Rows whose labels may still come.
+    pub waiting: u64,
+    /// Rows that were dropped while waiting, for others that came after them.
+    pub forgotten: u64,
+    /// Labels that coverage is averaged over.
+    pub recent_labelled: u64,
+    /// Share of them that were in their sets.
+    pub recent_coverage: Option<f64>,
+    /// Sets that size is averaged over.
+    pub recent_predicted: u64,
+    /// Their mean size.
+    pub recent_size: Option<f64>,
+    /// Logarithm of the alarm's capital.
+    pub log_capital: f64,
+    /// The largest logarithm since the alarm last started over.
+    pub highest_log_capital: f64,
+    /// Whether the alarm has risen since it last started over.
+    pub alarm: bool,
+    /// After how many labels it rose last.
+    pub raised_at: Option<u64>,
+}
+
+/// A calibrated score among rows that come one by one, with labels that come later or never.
+///
+/// Memory: eight bytes for each logit of a row that waits, and at most 48 bytes for each label that the alarm compares
+/// with; [`StreamOptions::window`] bounds both. An update takes time logarithmic in the number of scores.
+///
+/// ```
+/// use conformax::{Alpha, Calibration, EntmaxScore, Feedback, Logits, SortedScores, Stream, StreamOptions};
+/// let scores = SortedScores::new((0..99).map(|i| f64::from(i) / 50.0).collect())?;
+/// let calibration = Calibration::from_scores(EntmaxScore::default(), 3, scores)?;
+/// let mut stream = Stream::new(calibration, Alpha::new(0.1)?, StreamOptions::default())?;
+/// let sets = stream.predict(Logits::new(&[2.0_f32, 1.0, -3.0], 3)?, &["first"])?;
+/// assert_eq!(sets.get(0), Some(&[0, 1][..]));
+/// assert!(matches!(stream.update("first", 2)?, Feedback::Counted { covered: false, .. }));
+/// assert!(stream.level() < 0.1); // a miss makes the next sets larger
+/// # Ok::<(), conformax::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stream<S> {
+    pub(crate) calibration: Calibration<S>,
+    pub(crate) options: StreamOptions,
+    pub(crate) level: AdaptiveLevel,
+    pub(crate) alarm: Alarm,
+    /// Labels since the alarm last started over.
+    pub(crate) stretch: u64,
+    pub(crate) raised_at: Option<u64>,
+    pub(crate) predicted: u64,
+    pub(crate) forgotten: u64,
+    /// Whether each of the recent labels was in its set, the latest last.
+    pub(crate) hits: VecDeque<bool>,
+    /// The sizes of the recent sets, the latest last.
+    pub(crate) sizes: VecDeque<u32>,
+    /// What waits, by when it was predicted.
+    pub(crate) waiting: BTreeMap<u64, Waiting>,
+    /// The names of rows that lately got their labels, the latest last.
+    pub(crate) labelled: VecDeque<String>,
+    pub(crate) trace: Trace,
+    /// Made from the above.
+    pub(crate) places: BTreeMap<String, u64>,
+    pub(crate) had_label: BTreeSet<String>,
+    pub(crate) recent_hits: u64,
+    pub(crate) recent_sizes: u64,
+    pub(crate) predictor: Arc<Predictor<S>>,
+}
+
+impl<S: Score + Clone> Stream<S> {
+    /// Begins at a level. An error for calibrations whose thresholds do not follow from p-values, group by group.
+    pub fn new(calibration: Calibration<S>, alpha: Alpha, options: StreamOptions) -> Result<Self> {
+        let with = match (calibration.scheme(), calibration.evidence()) {
+            (Scheme::Groups(Taxonomy::Cluster(clusters)), _) if clusters.contains(&None) => {
+                Some("clusters that leave classes out")
+            }
+            (Scheme::Groups(_), Evidence::Groups(_)) => None,
+            (Scheme::Risk(_), _) => Some("risk control"),
+            _ => Some("weights of rows or labels"),
+        };
+        if let Some(with) = with {
+            return Err(Error::NotWith { what: "a stream", with });
         }
-        if let Some(decay) = decay.filter(|decay| !(*decay > 0.0 && *decay <= 1.0)) {
-            return Err(Error::Parameter { name: "decay", wanted: "above 0 and at most 1", got: decay });
+        if options.window == Some(0) {
+            return Err(Error::Parameter { name: "window", wanted: "at least 1", got: 0.0 });
         }
-        Ok(Self { target, step, decay, level: target.value(), rows: 0, misses: 0 })
+        let level = AdaptiveLevel::new(alpha, options.step, options.decay)?;
+        let alarm = Alarm::by_group(scores_of(&calibration), JUMP, options.seed)?;
+        let predictor = Arc::new(predictor_at(&calibration, alpha, alpha.value()));
+        Ok(Self {
+            calibration,
+            options,
+            level,
+            alarm,
+            stretch: 0,
+            raised_at: None,
+            predicted: 0,
+            forgotten: 0,
+            hits: VecDeque::new(),
+            sizes: VecDeque::new(),
+            waiting: BTreeMap::new(),
+            labelled: VecDeque::new(),
+            trace: Trace::default(),
+            places: BTreeMap::new(),
+            had_label: BTreeSet::new(),
+            recent_hits: 0,
+            recent_sizes: 0,
+            predictor,
+        })
     }
 
     /// The level of the next row.
     pub fn level(&self) -> f64 {
-        self.level
+        self.level.level()
     }
 
-    /// Labelled rows so far.
-    pub fn rows(&self) -> u64 {
-        self.rows
+    /// What predicts at this level: sets of any number of rows, without a trace in the stream.
+    pub fn predictor(&self) -> Arc<Predictor<S>> {
+        Arc::clone(&self.predictor)
     }
 
-    /// How many of them were missed.
-    pub fn misses(&self) -> u64 {
-        self.misses
+    /// The evidence behind it.
+    pub fn calibration(&self) -> &Calibration<S> {
+        &self.calibration
     }
 
-    /// Takes in the p-value of a true label; whether its set missed it.
-    pub fn update(&mut self, p_value: f64) -> bool {
-        self.rows += 1;
-        let miss = p_value <= self.level;
-        let step = match self.decay {
-            None => self.step,
-            Some(decay) => self.step * pow(self.rows as f64, -decay),
-        };
-        self.level += step * (self.target.value() - f64::from(u8::from(miss)));
-        self.misses += u64::from(miss);
-        miss
+    /// How it moves and what it keeps.
+    pub fn options(&self) -> StreamOptions {
+        self.options
     }
 
-    /// How far the share of misses may be from the level asked for, whatever came.
+    /// The level asked for.
+    pub fn alpha(&self) -> Alpha {
+        self.level.target()
+    }
+
+    /// How far the share of misses may be from the level asked for, whatever came, where every label comes before the
+    /// next row.
     pub fn bound(&self) -> f64 {
-        let (t, target) = (self.rows as f64, self.target.value());
-        match self.decay {
-            _ if self.step == 0.0 || self.rows == 0 => f64::INFINITY,
-            None => (target.max(1.0 - target) + self.step) / (self.step * t),
-            Some(decay) => (1.0 + self.step) / (t * self.step * pow(t, -decay)),
-        }
-    }
-}
-
-/// Capital that grows when scores stop being exchangeable: a Simple Jumper over smoothed p-values.
-///
-/// ```
-/// use conformax::Alarm;
-/// let mut alarm = Alarm::new(&[1.0, 2.0, 3.0, 4.0], 0.01, 0)?;
-/// for strange in 5..60 {
-///     alarm.update(f64::from(strange), None)?;
-/// }
-/// assert!(alarm.capital() > 20.0); // at most once in twenty streams where nothing changed
-/// # Ok::<(), conformax::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq)]
-pub struct Alarm {
-    seen: Counted,
-    jump: f64,
-    seed: u64,
-    updates: u64,
-    /// Shares of the capital that bet on small, on no, and on large p-values.
-    shares: [f64; 3],
-    log_capital: f64,
-    highest: f64,
-}
-
-/// What each share bets on.
-const BETS: [f64; 3] = [-1.0, 0.0, 1.0];
-
-impl Alarm {
-    /// Against these calibration scores. A share `jump` of the capital changes its bet after every row; `seed` is that of
-    /// the draws that break ties.
-    pub fn new(scores: &[f64], jump: f64, seed: u64) -> Result<Self> {
-        if !(0.0..=1.0).contains(&jump) {
-            return Err(Error::Parameter { name: "jump", wanted: "between 0 and 1", got: jump });
-        }
-        let mut seen = Counted::default();
-        for (row, score) in (0..).zip(scores) {
-            if score.is_nan() {
-                return Err(Error::ScoreIsNan { row });
-            }
-            seen.insert(*score);
-        }
-        Ok(Self { seen, jump, seed, updates: 0, shares: [1.0 / 3.0; 3], log_capital: 0.0, highest: 0.0 })
+        self.level.bound()
     }
 
-    /// Takes in the score of a true label, and returns the logarithm of the capital. `u` is the draw that breaks ties, the
-    /// alarm's own where not given.
-    pub fn update(&mut self, score: f64, u: Option<f64>) -> Result<f64> {
-        self.p_value(score, u).map(|p| self.bet(p))
+    /// Labels that count, which is what the next one's draw depends on.
+    pub fn labelled(&self) -> u64 {
+        self.level.rows()
     }
 
-    /// Takes in a score and returns its smoothed p-value among all scores so far, without a bet.
-    fn p_value(&mut self, score: f64, u: Option<f64>) -> Result<f64> {
-        if score.is_nan() {
-            return Err(Error::ScoreIsNan { row: self.updates });
-        }
-        let drawn = (mix(mix(self.seed) ^ self.updates) >> 11) as f64 / (1_u64 << 53) as f64;
-        let u = u.unwrap_or(drawn);
-        if !(0.0..1.0).contains(&u) {
-            return Err(Error::Draw { row: self.updates, value: u });
-        }
-        self.seen.insert(score);
-        self.updates += 1;
-        let (above, equal) = self.seen.above_and_equal(score);
-        Ok((above as f64 + u * equal as f64) / self.seen.len() as f64)
+    /// How it went: at most 512 points at equal distances.
+    pub fn trace(&self) -> &[TracePoint] {
+        &self.trace.points
     }
 
-    fn bet(&mut self, p: f64) -> f64 {
-        let mut won = 0.0;
-        for (share, bet) in self.shares.iter_mut().zip(BETS) {
-            *share = ((1.0 - self.jump) * *share + self.jump / 3.0) * (1.0 + bet * (p - 0.5));
-            won += *share;
-        }
-        self.shares.iter_mut().for_each(|share| *share /= won);
-        self.log_capital += ln(won);
-        self.highest = self.highest.max(self.log_capital);
-        self.log_capital
+    /// The sets of rows at the current level. Each waits for its label under its name; a name that is used again stands
+    /// for its latest row.
+    pub fn predict<T: Logit>(&mut self, logits: Logits<'_, T>, names: &[&str]) -> Result<PredictionSets> {
+        let sets = self.sets(logits)?;
+        self.remember(logits, names, self.level(), &sets)?;
+        Ok(sets)
     }
 
-    /// The capital, which began at 1; it may overflow where its logarithm does not.
-    pub fn capital(&self) -> f64 {
-        exp(self.log_capital)
+    /// The same without waiting for labels.
+    pub fn sets<T: Logit>(&self, logits: Logits<'_, T>) -> Result<PredictionSets> {
+        expect_classes(&self.calibration, logits.classes())?;
+        self.predictor.predict(logits)
     }
 
-    /// The logarithm of the capital.
-    pub fn log_capital(&self) -> f64 {
-        self.log_capital
-    }
-
-    /// The largest logarithm so far: with probability at least `1 − δ` it never reaches `ln(1/δ)` where nothing changes.
-    pub fn highest(&self) -> f64 {
-        self.highest
-    }
-
-    /// Scores seen, those of calibration included.
-    pub fn rows(&self) -> u64 {
-        self.seen.len()
-    }
-}
-
-/// Numbers with repetition, in a tree that knows how many lie above one: O(log n) a call.
-///
-/// A treap whose priorities are hashes of the numbers, so that its shape depends on what is in it alone.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Counted {
-    nodes: Vec<Node>,
-    root: Option<u32>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct Node {
-    key: f64,
-    priority: u64,
-    count: u64,
-    /// With everything below.
-    total: u64,
-    left: Option<u32>,
-    right: Option<u32>,
-}
-
-impl Counted {
-    fn len(&self) -> u64 {
-        self.total(self.root)
-    }
-
-    fn total(&self, node: Option<u32>) -> u64 {
-        node.map_or(0, |node| self.nodes[node as usize].total)
-    }
-
-    fn insert(&mut self, key: f64) {
-        // −0 is 0.
-        let key = key + 0.0;
-        self.root = Some(self.inserted(self.root, key));
-    }
-
-    fn inserted(&mut self, node: Option<u32>, key: f64) -> u32 {
-        let Some(at) = node else {
-            let priority = mix(key.to_bits());
-            self.nodes.push(Node { key, priority, count: 1, total: 1, left: None, right: None });
-            return self.nodes.len() as u32 - 1;
-        };
-        let Node { key: own, left, right, .. } = self.nodes[at as usize];
-        let top = if key < own {
-            let child = self.inserted(left, key);
-            self.nodes[at as usize].left = Some(child);
-            if self.priority(child) > self.priority(at) { self.turned(at, child, true) } else { at }
-        } else if key > own {
-            let child = self.inserted(right, key);
-            self.nodes[at as usize].right = Some(child);
-            if self.priority(child) > self.priority(at) { self.turned(at, child, false) } else { at }
-        } else {
-            self.nodes[at as usize].count += 1;
-            at
-        };
-        self.recount(at);
-        self.recount(top);
-        top
-    }
-
-    fn priority(&self, node: u32) -> u64 {
-        self.nodes[node as usize].priority
-    }
-
-    /// Puts a child above its parent.
-    fn turned(&mut self, parent: u32, child: u32, from_left: bool) -> u32 {
-        if from_left {
-            self.nodes[parent as usize].left = self.nodes[child as usize].right;
-            self.nodes[child as usize].right = Some(parent);
-        } else {
-            self.nodes[parent as usize].right = self.nodes[child as usize].left;
-            self.nodes[child as usize].left = Some(parent);
-        }
-        child
-    }
-
-    fn recount(&mut self, node: u32) {
-        let Node { count, left, right, .. } = self.nodes[node as usize];
-        self.nodes[node as usize].total = count + self.total(left) + self.total(right);
-    }
-
-    fn above_and_equal(&self, key: f64) -> (u64, u64) {
-        let (mut above, mut at) = (0, self.root);
-        while let Some(node) = at {
-            let Node { key: own, count, left, right, .. } = self.nodes[node as usize];
-            if key < own {
-                above += count + self.total(right);
-                at = left;
-            } else if key > own {
-                at = right;
-            } else {
-                return (above + self.total(right), count);
+    /// Takes in rows that [`predictor`](Self::predictor) gave these sets when the level was `level`, for callers who
+    /// predict while others update.
+    pub fn remember<T: Logit>(
+        &mut self,
+        logits: Logits<'_, T>,
+        names: &[&str],
+        level: f64,
+        sets: &PredictionSets,
+    ) -> Result<()> {
+        let rows = logits.len();
+        expect_classes(&self.calibration, logits.classes())?;
+        for (what, got) in [("names", names.len()), ("sets", sets.len())] {
+            if got != rows {
+                return Err(Error::Rows { what, wanted: rows, got });
             }
         }
-        (above, 0)
+        for (index, (name, set)) in names.iter().zip(sets.iter()).enumerate() {
+            let row = logits.row(index)?;
+            let logits = (0..row.classes() as u32).map(|label| row.logit(label)).collect();
+            self.wait(Waiting { id: (*name).to_owned(), level, group: row.group(), row: logits }, set.len());
+        }
+        Ok(())
+    }
+
+    /// Whether a row of this name waits for its label.
+    pub fn waits(&self, name: &str) -> bool {
+        self.places.contains_key(name)
+    }
+
+    fn wait(&mut self, waiting: Waiting, size: usize) {
+        if let Some(earlier) = self.places.insert(waiting.id.clone(), self.predicted) {
+            self.waiting.remove(&earlier);
+        }
+        if self.had_label.remove(&waiting.id) {
+            self.labelled.retain(|id| *id != waiting.id);
+        }
+        self.waiting.insert(self.predicted, waiting);
+        self.predicted += 1;
+        while self.waiting.len() as u64 > self.most_waiting() {
+            if let Some((_, oldest)) = self.waiting.pop_first() {
+                self.places.remove(&oldest.id);
+                self.forgotten += 1;
+            }
+        }
+        self.sizes.push_back(size as u32);
+        self.recent_sizes += size as u64;
+        if self.sizes.len() as u64 > self.most_recent() {
+            self.recent_sizes -= u64::from(self.sizes.pop_front().unwrap_or_default());
+        }
+    }
+
+    /// Takes in the label of a row that was predicted under this name. An error leaves everything as it was.
+    pub fn update(&mut self, name: &str, label: u32) -> Result<Feedback> {
+        let Some(place) = self.places.get(name) else {
+            return Ok(if self.had_label.contains(name) { Feedback::Repeated } else { Feedback::Unknown });
+        };
+        let Some(waiting) = self.waiting.get(place) else { unreachable!("a place is of a row that waits") };
+        let classes = self.calibration.classes();
+        if label as usize >= classes {
+            return Err(Error::Label { row: 0, label, classes });
+        }
+        let (group, score) = self.score(waiting, label)?;
+        let scores = &self.calibration.groups()[group];
+        // An impossible label is in no set, however low the level; to the alarm it is as strange as can be.
+        let covered = !score.is_nan() && score <= threshold(scores, self.alpha(), waiting.level);
+        let p_value = scores.p_value(score).value();
+        let strangeness = if score.is_nan() { f64::INFINITY } else { score };
+        self.alarm.update_in(group, strangeness, None)?;
+        let place = *place;
+        self.places.remove(name);
+        self.waiting.remove(&place);
+        self.level.take_in(!covered);
+        self.predictor = Arc::new(predictor_at(&self.calibration, self.alpha(), self.level()));
+        self.note_label(name, covered);
+        let rose = self.note_alarm()?;
+        Ok(Feedback::Counted { covered, p_value, rose })
+    }
+
+    /// The group of a label in a row, and its score; NaN where it is impossible.
+    fn score(&self, waiting: &Waiting, label: u32) -> Result<(usize, f64)> {
+        let groups = waiting.group.map(|group| [group]);
+        let logits = Logits::new(&waiting.row, self.calibration.classes())?;
+        let logits = match &groups {
+            Some(groups) => logits.with_groups(groups)?,
+            None => logits,
+        };
+        let Scheme::Groups(taxonomy) = self.calibration.scheme() else {
+            unreachable!("a stream goes group by group")
+        };
+        taxonomy.expect(logits)?;
+        let group = taxonomy.group(label, waiting.group);
+        let impossible =
+            self.calibration.masked() == Masked::Never && waiting.row[label as usize] == f64::NEG_INFINITY;
+        let score = match impossible {
+            true => f64::NAN,
+            false => self.calibration.label_scores(logits, &[label])?[0],
+        };
+        Ok((group, score))
+    }
+
+    fn note_label(&mut self, name: &str, covered: bool) {
+        self.hits.push_back(covered);
+        self.recent_hits += u64::from(covered);
+        if self.hits.len() as u64 > self.most_recent() {
+            self.recent_hits -= u64::from(self.hits.pop_front().unwrap_or_default());
+        }
+        self.labelled.push_back(name.to_owned());
+        self.had_label.insert(name.to_owned());
+        if self.labelled.len() as u64 > self.most_waiting()
+            && let Some(oldest) = self.labelled.pop_front()
+        {
+            self.had_label.remove(&oldest);
+        }
+        let status = self.status();
+        self.trace.push(TracePoint {
+            labelled: status.labelled,
+            coverage: status.recent_coverage.unwrap_or_default(),
+            size: status.recent_size.unwrap_or_default(),
+            level: status.level,
+            log_capital: status.log_capital,
+        });
+    }
+
+    /// Whether the alarm rose with the label just taken in; after a window it starts over.
+    fn note_alarm(&mut self) -> Result<bool> {
+        let risen = self.has_risen();
+        let rose = risen && self.raised_at.is_none_or(|at| at.saturating_add(self.stretch) < self.labelled());
+        self.stretch += 1;
+        if rose {
+            self.raised_at = Some(self.labelled());
+        }
+        if self.options.window.is_some_and(|window| self.stretch >= window) {
+            self.alarm = self.alarm.restarted(scores_of(&self.calibration))?;
+            self.stretch = 0;
+        }
+        Ok(rose)
+    }
+
+    fn has_risen(&self) -> bool {
+        self.alarm.highest() >= -ln(self.options.delta.value())
+    }
+
+    /// Rows that coverage and sizes are averaged over at most.
+    pub fn most_recent(&self) -> u64 {
+        self.options.window.unwrap_or(RECENT)
+    }
+
+    fn most_waiting(&self) -> u64 {
+        self.options.window.unwrap_or(WAITING)
+    }
+
+    /// Where it stands.
+    pub fn status(&self) -> StreamStatus {
+        let (labelled, predicted) = (self.hits.len() as u64, self.sizes.len() as u64);
+        let share = |sum: u64, of: u64| (of > 0).then(|| sum as f64 / of as f64);
+        StreamStatus {
+            alpha: self.alpha().value(),
+            level: self.level(),
+            predicted: self.predicted,
+            labelled: self.labelled(),
+            covered: self.level.rows() - self.level.misses(),
+            waiting: self.waiting.len() as u64,
+            forgotten: self.forgotten,
+            recent_labelled: labelled,
+            recent_coverage: share(self.recent_hits, labelled),
+            recent_predicted: predicted,
+            recent_size: share(self.recent_sizes, predicted),
+            log_capital: self.alarm.log_capital(),
+            highest_log_capital: self.alarm.highest(),
+            alarm: self.has_risen(),
+            raised_at: self.raised_at,
+        }
+    }
+
+    /// Makes what follows from the rest, after reading bytes.
+    pub(crate) fn derived(mut self) -> Self {
+        self.places = self.waiting.iter().map(|(place, waiting)| (waiting.id.clone(), *place)).collect();
+        self.had_label = self.labelled.iter().cloned().collect();
+        self.recent_hits = self.hits.iter().map(|hit| u64::from(*hit)).sum();
+        self.recent_sizes = self.sizes.iter().map(|size| u64::from(*size)).sum();
+        self.predictor = Arc::new(predictor_at(&self.calibration, self.alpha(), self.level()));
+        self
+    }
+}
+
+fn expect_classes<S: Score>(calibration: &Calibration<S>, got: usize) -> Result<()> {
+    let wanted = calibration.classes();
+    if wanted == got { Ok(()) } else { Err(Error::ClassCount { wanted, got }) }
+}
+
+/// The calibrating scores, group by group.
+fn scores_of<S: Score>(calibration: &Calibration<S>) -> impl Iterator<Item = &[f64]> {
+    calibration.groups().iter().map(SortedScores::as_slice)
+}
+
+fn predictor_at<S: Score + Clone>(calibration: &Calibration<S>, alpha: Alpha, level: f64) -> Predictor<S> {
+    let each: Vec<f64> = calibration.groups().iter().map(|scores| threshold(scores, alpha, level)).collect();
+    calibration.with_group_thresholds(each)
+}
+
+/// The threshold at a level that may be anything: the largest score whose p-value exceeds it. The level asked for is a
+/// decimal, and has the threshold that calibration gives it.
+fn threshold(scores: &SortedScores, alpha: Alpha, level: f64) -> f64 {
+    if level == alpha.value() {
+        return scores.threshold(alpha);
+    }
+    let (n, of) = (scores.n(), scores.n() as f64 + 1.0);
+    // How many calibrating scores must be at least as large: p = (count + 1)/(n + 1) > level.
+    let (mut low, mut high) = (0, n + 1);
+    while low < high {
+        let count = low + (high - low) / 2;
+        if (count as f64 + 1.0) / of > level { high = count } else { low = count + 1 }
+    }
+    match low {
+        0 => f64::INFINITY,
+        count if count > n => f64::NEG_INFINITY,
+        count => scores.as_slice()[(n - count) as usize],
     }
 }
 
@@ -282,54 +492,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_counts_as_a_list_does() {
-        let (mut tree, mut list, mut state) = (Counted::default(), Vec::new(), 7_u64);
-        for _ in 0..2_000 {
-            state = mix(state);
-            let key = (state % 500) as f64 / 7.0 - 20.0;
-            tree.insert(key);
-            list.push(key);
-            let above = list.iter().filter(|other| **other > key).count() as u64;
-            let equal = list.iter().filter(|other| **other == key).count() as u64;
-            assert_eq!(tree.above_and_equal(key), (above, equal));
-            assert_eq!(tree.len(), list.len() as u64);
-        }
-        // Rising numbers make no list of the tree.
-        let mut rising = Counted::default();
-        (0..100_000).for_each(|key| rising.insert(f64::from(key)));
-        let depth = |tree: &Counted| {
-            let mut most = 0;
-            let mut open = vec![(tree.root, 0)];
-            while let Some((node, depth)) = open.pop() {
-                if let Some(node) = node.map(|node| tree.nodes[node as usize]) {
-                    most = most.max(depth);
-                    open.extend([(node.left, depth + 1), (node.right, depth + 1)]);
-                }
-            }
-            most
-        };
-        assert!(depth(&rising) < 64, "{}", depth(&rising));
-    }
-
-    #[test]
-    fn misses_keep_to_their_bounds_whatever_comes() {
-        let target = Alpha::new(0.1).unwrap();
-        for (step, decay) in [(0.05, None), (0.005, None), (0.2, Some(0.6)), (1.0, Some(0.6))] {
-            // An adversary who knows the level: rows that are missed as often, or as seldom, as can be.
-            for stubborn in [0.0, 1.0, 0.5] {
-                let mut level = AdaptiveLevel::new(target, step, decay).unwrap();
-                for row in 1..=1_000_000_u64 {
-                    let p = if stubborn == 0.5 {
-                        if mix(row).is_multiple_of(3) { 0.0 } else { 1.0 }
-                    } else {
-                        stubborn
-                    };
-                    level.update(p);
-                    if row.is_power_of_two() || row == 1_000_000 {
-                        let off = (level.misses() as f64 / row as f64 - target.value()).abs();
-                        assert!(off <= level.bound() + 1e-9, "{step} {decay:?} {stubborn} {row}: {off}");
-                    }
-                }
+    fn a_threshold_takes_exactly_the_scores_whose_p_value_exceeds_the_level() {
+        let scores = SortedScores::new([0.0, 0.5, 0.5, 0.5, 1.0, 2.0, f64::INFINITY].to_vec()).unwrap();
+        let alpha = Alpha::new(0.25).unwrap();
+        let levels =
+            [-0.5, 0.0, 0.01, 0.125, 0.2, 0.25, 0.3, 0.5, 0.625, 0.75, 0.874, 0.875, 0.999, 1.0, 1.5];
+        for level in levels {
+            let threshold = threshold(&scores, alpha, level);
+            for score in [0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, f64::INFINITY] {
+                let above = scores.p_value(score).value() > level;
+                assert_eq!(score <= threshold, above, "score {score} at level {level}: {threshold}");
             }
         }
     }

@@ -42,7 +42,7 @@ from ._plan import plan
 from ._rules import ApsScore, EntmaxScore, InvProbScore, MarginScore, RapsScore, SapsScore, TopKScore
 from ._schemes import label_weights, pac_rank
 from ._sets import PredictionSets
-from ._streams import AdaptiveLevel, Alarm
+from ._streams import AdaptiveLevel, Alarm, Stream
 from ._study import compare, study
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "RapsScore",
     "SapsScore",
     "SplitConformalClassifier",
+    "Stream",
     "TopKScore",
     "WrapClassifier",
     "__version__",

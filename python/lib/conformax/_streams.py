@@ -1,14 +1,17 @@
-"""Levels that adapt and an alarm, for labelled rows that come one by one after calibration."""
+"""Streams, levels that adapt and an alarm, for rows that come one by one after calibration."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from . import _conformax
-from ._inputs import as_seed
+from ._classifier import SplitConformalClassifier
+from ._inputs import as_labels, as_seed
 from ._levels import level
+from ._sets import PredictionSets
 
 
 class AdaptiveLevel:
@@ -27,6 +30,15 @@ class AdaptiveLevel:
 
     def __init__(self, alpha: Any = 0.1, step: float = 0.05, decay: float | None = None) -> None:
         self._compiled = _conformax.AdaptiveLevel(level(alpha), float(step), decay)
+
+    def __repr__(self) -> str:
+        return f"AdaptiveLevel(level {self.level:.4g} after {self.rows} rows, {self.misses} missed)"
+
+    def __getstate__(self) -> bytes:
+        return self._compiled.to_bytes()
+
+    def __setstate__(self, state: bytes) -> None:
+        self._compiled = _conformax.AdaptiveLevel.from_bytes(state)
 
     @property
     def level(self) -> float:
@@ -76,6 +88,15 @@ class Alarm:
             raise ValueError(f"scores must have one dimension, got {calibrating.ndim}")
         self._compiled = _conformax.Alarm(calibrating, float(jump), as_seed(seed))
 
+    def __repr__(self) -> str:
+        return f"Alarm(log capital {self.log_capital:.4g}, {self.rows} scores seen)"
+
+    def __getstate__(self) -> bytes:
+        return self._compiled.to_bytes()
+
+    def __setstate__(self, state: bytes) -> None:
+        self._compiled = _conformax.Alarm.from_bytes(state)
+
     def update(self, score: float, u: float | None = None) -> float:
         """Takes in the score of a true label; the capital. `u` is a draw of the caller's own that breaks ties."""
         return self._compiled.update(float(score), u)
@@ -94,3 +115,119 @@ class Alarm:
     def rows(self) -> int:
         """Scores seen, those that calibrated included."""
         return self._compiled.rows
+
+
+class Feedback(NamedTuple):
+    """What became of a label."""
+
+    #: "counted", "repeated" (the row has had its label) or "unknown" (no such row waits).
+    outcome: str
+    #: Whether it was in the set that was given; None where it does not count.
+    covered: bool | None
+    #: Its p-value against the calibrating scores; None where it does not count.
+    p_value: float | None
+    #: Whether the alarm rose with it.
+    rose: bool
+
+
+class Stream:
+    """A calibrated classifier among rows that keep changing: sets now, labels later or never.
+
+    Labels move the level, so that misses come at the rate asked for whatever happens, and feed an alarm that rises when
+    rows stop being like those that calibrated: as long as nothing changes, with probability at most `delta`. A `step` of 0
+    keeps the level; without `decay` every step is as large. `window` bounds what is kept, in rows: those waiting for a
+    label, those averaged over, and those the alarm compares with before it starts over. Pickles go on with the same bits.
+
+    >>> import numpy as np
+    >>> from conformax import SplitConformalClassifier, Stream
+    >>> rng = np.random.default_rng(0)
+    >>> logits, labels = rng.normal(size=(200, 3)), rng.integers(3, size=200)
+    >>> model = SplitConformalClassifier(alpha=0.1).calibrate(logits, labels)
+    >>> stream = Stream(model, step=0.05, decay=None)
+    >>> sets = stream.predict_set([[2.0, 1.0, -3.0]], ids=["first"])
+    >>> stream.update("first", 0).covered
+    True
+    >>> round(stream.level, 3)
+    0.105
+    >>> stream.update("first", 0).outcome
+    'repeated'
+    """
+
+    def __init__(
+        self,
+        model: SplitConformalClassifier,
+        alpha: Any = None,
+        *,
+        step: float = 0.2,
+        decay: float | None = 0.6,
+        window: int | None = None,
+        delta: Any = 0.01,
+        seed: int = 0,
+    ) -> None:
+        model._check_calibrated()
+        # A copy: what happens to the classifier later is another model's business.
+        self._model = model.__new__(type(model))
+        self._model.__setstate__(model.__getstate__())
+        wanted = None if alpha is None else level(alpha)
+        self._compiled = _conformax.Stream(
+            self._model._calibration, wanted, float(step), decay, window, level(delta), as_seed(seed)
+        )
+
+    def predict_set(self, logits: Any, *, ids: Sequence[Any] | None = None, groups: Any = None) -> PredictionSets:
+        """The sets of rows at the current level. Each row waits for its label under its id, or under its number."""
+        rows = self._model._rows(self._model._given_again(logits))
+        n, first = rows.shape[0], self.status["predicted"]
+        names = [str(number) for number in range(first, first + n)] if ids is None else [str(name) for name in ids]
+        if len(names) != n:
+            raise ValueError(f"there are {n} rows of logits but {len(names)} ids")
+        numbers = self._model._beside(n, groups, None)["groups"]
+        at = self.level
+        array = np.ascontiguousarray(rows.array(), dtype=np.float64)
+        offsets, indices = self._compiled.predict(array, names, numbers)
+        return PredictionSets._of(
+            offsets,
+            indices,
+            n_classes=self._model.n_classes_,
+            classes=self._model._names,
+            labels_are=self._model.labels_are,
+            alpha=at,
+        )
+
+    def update(self, id: Any, label: Any) -> Feedback:
+        """Takes in the label of the row that was predicted under this id."""
+        index = as_labels([label], self._model.n_classes_, self._model._names, self._model.labels_are)[0]
+        return Feedback(*self._compiled.update(str(id), int(index)))
+
+    @property
+    def level(self) -> float:
+        """The level of the next row."""
+        return self.status["level"]
+
+    @property
+    def alarm(self) -> bool:
+        """Whether the alarm has risen."""
+        return self.status["alarm"]
+
+    @property
+    def status(self) -> dict[str, Any]:
+        """Where it stands: rows, labels, coverage, sizes, level and alarm, by the names that the service uses."""
+        return self._compiled.status()
+
+    @property
+    def trace(self) -> dict[str, np.ndarray]:
+        """How it went, at no more than 512 points: labels so far, coverage, size, level and log capital as arrays."""
+        columns = ("labelled", "coverage", "size", "level", "log_capital")
+        points = self._compiled.trace()
+        return {name: np.array([point[place] for point in points]) for place, name in enumerate(columns)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self._model, "stream": self._compiled.to_bytes()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._model, self._compiled = state["model"], _conformax.Stream.from_bytes(state["stream"])
+
+    def __repr__(self) -> str:
+        status = self.status
+        coverage = "no label yet" if not status["labelled"] else f"coverage {status['covered'] / status['labelled']:.4g}"
+        alarm = "alarm" if status["alarm"] else "no alarm"
+        return f"Stream({status['predicted']} rows, {status['labelled']} labels, {coverage}, level {status['level']:.4g}, {alarm})"

@@ -13,6 +13,8 @@ fn help_shows_flags_and_examples() {
         "tune",
         "predict",
         "evaluate",
+        "watch",
+        "serve",
         "plan",
         "inspect",
         "report",

@@ -19,6 +19,7 @@ mod split;
 mod streams;
 mod study;
 mod tune;
+mod watch;
 // One small data set in every format, written by code that shares nothing with the readers.
 #[path = "../../../conformax-io/tests/written/mod.rs"]
 mod written;

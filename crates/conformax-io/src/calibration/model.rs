@@ -8,7 +8,8 @@ use std::path::Path;
 
 use conformax::{
     Alpha, Calibration, Choice, CoverageLaw, Evidence, FoundThresholds, LawIs, Level, Masked, Predictor,
-    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Selection, Taxonomy, Thresholds, Tuning,
+    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Selection, Stream, StreamOptions, Taxonomy, Thresholds,
+    Tuning,
 };
 
 use crate::calibration::kind::{Kind, read_whole};
@@ -296,6 +297,36 @@ impl Model {
             Some(ranks) => calibration.with_ranks(ranks.clone()).ok(),
             None => Some(calibration),
         }
+    }
+
+    /// A stream of sets that begins at one of its levels, or at any other. Refused where no p-values stand behind its sets.
+    ///
+    /// ```
+    /// use conformax::{Alpha, Calibration, ScoreSpec, SortedScores, StreamOptions};
+    /// use conformax_io::Model;
+    /// let scores = SortedScores::new(vec![0.0, 1.0, 2.0])?;
+    /// let calibration = Calibration::from_scores(ScoreSpec::default(), 10, scores)?;
+    /// let model = Model::new(&calibration, &[Alpha::new(0.25)?], None);
+    /// assert_eq!(model.stream(None, StreamOptions::default())?.level(), 0.25);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stream(
+        &self,
+        alpha: Option<Alpha>,
+        options: StreamOptions,
+    ) -> std::result::Result<Stream<ScoreSpec>, Problem> {
+        let refused = |why: &str| Problem::Model(format!("it cannot be streamed: {why}"));
+        if self.delta.is_some() {
+            return Err(refused("its levels are promised with a probability over calibration rows"));
+        }
+        if self.selection.is_some() {
+            return Err(refused("its score was chosen by all rows at one level, and a stream's level moves"));
+        }
+        let Some(calibration) = self.calibration() else {
+            return Err(refused("it was saved without scores; calibrate again without --thresholds-only"));
+        };
+        let alpha = alpha.unwrap_or_else(|| self.levels[0].alpha());
+        Stream::new(calibration, alpha, options).map_err(|error| refused(&error.to_string()))
     }
 
     /// A level: one of those kept, or any other where the scores are there.

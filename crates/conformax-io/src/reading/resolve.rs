@@ -77,7 +77,7 @@ impl Lookup<'_> {
         }
     }
 
-    fn text(&self, label: &str) -> Result<u32, Problem> {
+    pub(crate) fn text(&self, label: &str) -> Result<u32, Problem> {
         if let Some(integer) = whole_number(label) {
             return self.integer(integer, label);
         }

@@ -169,7 +169,7 @@ fn number(value: &Value) -> std::result::Result<f64, Problem> {
 }
 
 /// The label as text, whatever its type: what it means does not depend on that. A list of one is its only element.
-fn label(value: Option<&Value>) -> Option<String> {
+pub(super) fn label(value: Option<&Value>) -> Option<String> {
     match value {
         Some(Value::Array(list)) if list.len() == 1 => as_text(&list[0]),
         _ => as_text(value?),
@@ -219,7 +219,7 @@ fn push(cells: &mut Cells, value: &Value) -> std::result::Result<(), Problem> {
     }
 }
 
-fn json_problem(error: &serde_json::Error) -> Problem {
+pub(super) fn json_problem(error: &serde_json::Error) -> Problem {
     let what = format!("{error}; infinities are written as \"-inf\"");
     Problem::Damaged { format: "a JSON object", what }
 }

@@ -1,0 +1,244 @@
+//! `conformax watch`: rows and labels as they come, sets as they are asked for.
+
+mod input;
+mod state;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use conformax::{Feedback, Logits, ScoreSpec, Stream};
+use conformax_io::{ClassNames, JsonRow, JsonRows, RowFault};
+use serde::Serialize;
+use serde_json::Value;
+
+use self::input::{Input, Line};
+use self::state::StateFile;
+use crate::args::StreamArgs;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::model::Loaded;
+use crate::numbers::{count, rows};
+
+/// Give rows their sets as they come, and learn from their labels.
+///
+/// Reads JSON Lines: `{"logits": [...]}` with an `id` and a `label` where they are known, or `{"id": 7, "label": 2}` when a
+/// label comes later; a row without an id has its number for one. Every line is answered with a line, at once. Labels
+/// move the level, so that misses come at the rate asked for whatever happens, and raise an alarm when rows stop being
+/// like those that calibrated.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tail -n +1 -f rows.jsonl | conformax watch model.json - --state watch.state
+  conformax watch model.json rows.jsonl --fixed --stop-on-alarm
+  conformax watch model.json rows.jsonl --step 0.05 --window 5000
+
+Exit codes: 0 the input ended, 1 the alarm rose (--stop-on-alarm), 2 could not run.")]
+pub(crate) struct WatchArgs {
+    /// Calibration file that `calibrate` or `tune` wrote.
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// JSON Lines; `-` is standard input.
+    #[arg(value_name = "INPUT", default_value = "-")]
+    input: PathBuf,
+    /// File to take the stream up from, where it is there, and to leave it in: the same lines give the same answers
+    /// wherever they are divided between runs.
+    #[arg(long, value_name = "FILE")]
+    state: Option<PathBuf>,
+    /// End with exit code 1 when the alarm rises.
+    #[arg(long)]
+    stop_on_alarm: bool,
+    #[command(flatten)]
+    stream: StreamArgs,
+}
+
+pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    let model = Loaded::read(&args.model)?;
+    let fresh = model.stream(args.stream.alpha(), args.stream.options())?;
+    let mut state = StateFile::open(args.state.as_deref());
+    let mut watch = Watch {
+        stream: state.read(fresh, console)?,
+        rows: JsonRows::new(&model.model),
+        names: model.model.names.clone(),
+        stop_on_alarm: args.stop_on_alarm,
+    };
+    let mut input = Input::open(&args.input)?;
+    let status = console.status();
+    let outcome = loop {
+        match input.next(|| state.write(&watch.stream))? {
+            Line::End => break Ok(()),
+            Line::Text { row, bytes } => match watch.answer(&bytes) {
+                Ok((answer, alarm)) => {
+                    status.suspend(|| {
+                        writeln!(console.out(), "{answer}").and_then(|()| console.out().flush())
+                    })?;
+                    status.set_message(watch.told());
+                    if let Some(alarm) = alarm {
+                        status.suspend(|| console.warn(&alarm))?;
+                        if watch.stop_on_alarm {
+                            break Err(Failure::No(alarm));
+                        }
+                    }
+                }
+                Err(fault) => break Err(input.failure(row, fault)),
+            },
+        }
+    };
+    status.finish_and_clear();
+    state.write(&watch.stream)?;
+    outcome?;
+    console.note(watch.told())
+}
+
+struct Watch {
+    stream: Stream<ScoreSpec>,
+    rows: JsonRows,
+    names: Option<ClassNames>,
+    stop_on_alarm: bool,
+}
+
+/// What a line is answered with.
+#[derive(Serialize)]
+struct Answer {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<u64>,
+    id: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    size: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    level: Option<f64>,
+    #[serde(flatten)]
+    label: Option<Told>,
+}
+
+/// What became of a label.
+#[derive(Serialize)]
+struct Told {
+    label: Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    covered: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    p_value: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    log_capital: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignored: Option<&'static str>,
+}
+
+impl Watch {
+    /// The line that answers a line, and what to say where the alarm rose.
+    fn answer(&mut self, line: &[u8]) -> Result<(String, Option<String>), RowFault> {
+        let read = self.rows.read(line)?;
+        let answer = match (&read.logits, read.name(), read.label) {
+            (Some(logits), _, _) => self.predict(&read, logits)?,
+            (None, Some(_), Some(_)) => {
+                Answer { row: None, id: Value::Null, labels: None, size: None, level: None, label: None }
+            }
+            (None, ..) => {
+                let found = "neither".to_owned();
+                let wanted = "`logits`, or `id` and `label`";
+                return Err(conformax_io::Problem::Dtype { what: "a row", wanted, found }.into());
+            }
+        };
+        let id = match (read.id.clone(), answer.row) {
+            (Some(id), _) => id,
+            (None, row) => row.into(),
+        };
+        let (told, alarm) = match read.label {
+            None => (None, None),
+            Some(label) => {
+                let name = read.name().unwrap_or_else(|| answer.row.unwrap_or_default().to_string());
+                let (told, alarm) = self.update(&name, label)?;
+                (Some(told), alarm)
+            }
+        };
+        let answer = Answer { id, label: told, ..answer };
+        let text = serde_json::to_string(&answer).expect("answers are text and finite numbers");
+        Ok((text, alarm))
+    }
+
+    fn predict(&mut self, read: &JsonRow, logits: &[f64]) -> Result<Answer, RowFault> {
+        let (row, level) = (self.stream.status().predicted, self.stream.level());
+        let name = read.name().unwrap_or_else(|| row.to_string());
+        let groups = read.group.map(|group| [group]);
+        let rows = Logits::new(logits, logits.len()).and_then(|logits| match &groups {
+            Some(groups) => logits.with_groups(groups),
+            None => Ok(logits),
+        });
+        let sets = rows.and_then(|logits| self.stream.predict(logits, &[&name])).map_err(of_core)?;
+        let set = sets.get(0).unwrap_or_default();
+        let labels = set.iter().map(|label| self.shown(*label)).collect();
+        let id = Value::Null;
+        Ok(Answer {
+            row: Some(row),
+            id,
+            labels: Some(labels),
+            size: Some(set.len()),
+            level: Some(level),
+            label: None,
+        })
+    }
+
+    fn update(&mut self, name: &str, label: u32) -> Result<(Told, Option<String>), RowFault> {
+        let feedback = self.stream.update(name, label).map_err(of_core)?;
+        let told =
+            Told { label: self.shown(label), covered: None, p_value: None, log_capital: None, ignored: None };
+        Ok(match feedback {
+            Feedback::Counted { covered, p_value, rose } => {
+                let log_capital = Some(self.stream.status().log_capital);
+                let told = Told { covered: Some(covered), p_value: Some(p_value), log_capital, ..told };
+                (told, rose.then(|| self.alarm()))
+            }
+            Feedback::Repeated => (Told { ignored: Some("the row has had its label"), ..told }, None),
+            Feedback::Unknown => (Told { ignored: Some("no such row waits for a label"), ..told }, None),
+        })
+    }
+
+    fn shown(&self, label: u32) -> Value {
+        match self.names.as_ref().and_then(|names| names.name(label)) {
+            Some(name) => name.into(),
+            None => label.into(),
+        }
+    }
+
+    fn alarm(&self) -> String {
+        format!(
+            "the alarm rose after {} labels: rows are no longer like those that calibrated, or a chance of 1 in {} \
+             came true; find out what changed, and calibrate again",
+            count(self.stream.labelled()),
+            (1.0 / self.stream.options().delta.value()).round()
+        )
+    }
+
+    fn told(&self) -> String {
+        let status = self.stream.status();
+        let share = |covered: u64, of: u64| match of {
+            0 => "no label yet".to_owned(),
+            of => format!("coverage {:.4} over {} labels", covered as f64 / of as f64, count(of)),
+        };
+        let alarm = match status.raised_at {
+            Some(at) => format!("alarm rose at label {}", count(at)),
+            None => format!("no alarm (log capital {:.2})", status.log_capital),
+        };
+        format!(
+            "{}, {}, level {:.4}, {alarm}",
+            rows(status.predicted),
+            share(status.covered, status.labelled),
+            status.level
+        )
+    }
+}
+
+/// A fault of the arithmetic, which counts rows from the one it was given.
+fn of_core(error: conformax::Error) -> RowFault {
+    use conformax::Error;
+    use conformax_io::Problem;
+    match error {
+        Error::Logit { class, value, .. } => {
+            RowFault { problem: Problem::NotALogit(value), class: Some(class) }
+        }
+        Error::AllMasked { .. } => Problem::AllMasked.into(),
+        other => Problem::from(other).into(),
+    }
+}

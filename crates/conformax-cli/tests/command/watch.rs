@@ -1,0 +1,188 @@
+//! `conformax watch`: rows and labels in, an answer to each, the same wherever a run is divided.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
+use conformax::Stream;
+
+use crate::folder::{CLASSES, Folder, Rows, lines, wait_until};
+
+/// Rows of which some have their label at once, some later, some never, some twice, and some no id.
+fn events(rows: &Rows) -> Vec<String> {
+    let mut events = Vec::new();
+    for (row, label) in rows.labels.iter().enumerate() {
+        let logits = format!("{:?}", &rows.logits[row * CLASSES..][..CLASSES]);
+        match row % 5 {
+            0 => events.push(format!("{{\"logits\":{logits},\"label\":{label}}}")),
+            1 => events.push(format!("{{\"id\":\"a{row}\",\"logits\":{logits}}}")),
+            2 => events.extend([
+                format!("{{\"id\":{row},\"logits\":{logits},\"label\":{label}}}"),
+                format!("{{\"id\":{row},\"label\":{label}}}"),
+            ]),
+            3 => events.extend([
+                format!("{{\"logits\":{logits}}}"),
+                format!("{{\"id\":\"a{}\",\"label\":{}}}", row - 2, rows.labels[row - 2]),
+            ]),
+            _ => events.extend([
+                format!("{{\"logits\":{logits},\"time\":\"now\"}}"),
+                format!("{{\"id\":\"nobody\",\"label\":{label}}}"),
+            ]),
+        }
+    }
+    events
+}
+
+#[test]
+fn every_line_is_answered_with_a_line() {
+    let folder = Folder::with_model();
+    let events = events(&Rows::new(10, 3)).join("\n");
+    insta::assert_snapshot!(folder.run_with("watch model.json", events.as_bytes()).seen());
+    insta::assert_snapshot!(folder.run_with("watch model.json - --fixed --quiet", events.as_bytes()).seen());
+}
+
+#[test]
+fn input_divided_anywhere_gives_the_same_answers() {
+    let folder = Folder::with_model();
+    let events = events(&Rows::new(60, 4));
+    for options in ["", "--step 0.05 --window 10", "--fixed"] {
+        let whole =
+            folder.run_with(&format!("watch model.json - {options}"), events.join("\n").as_bytes()).ok();
+        for cut in [0, 1, 17, events.len() / 2, events.len() - 1, events.len()] {
+            let words = format!("watch model.json - --state at-{cut} {options}");
+            let _ = std::fs::remove_file(folder.file(&format!("at-{cut}")));
+            let first = folder.run_with(&words, events[..cut].join("\n").as_bytes()).ok();
+            let second = folder.run_with(&words, events[cut..].join("\n").as_bytes()).ok();
+            assert_eq!(format!("{}{}", first.out, second.out), whole.out, "{options} at {cut}");
+        }
+    }
+}
+
+/// Killed while it waits for more: what it has answered by then is in its state.
+#[test]
+fn a_killed_run_has_left_what_it_answered() {
+    let folder = Folder::with_model();
+    let events = events(&Rows::new(20, 5));
+    let whole = folder.run_with("watch model.json -", events.join("\n").as_bytes()).ok();
+    let wanted: Vec<&str> = whole.out.lines().collect();
+    let mut answered = 0;
+    while answered < events.len() {
+        let mut child = folder.command("watch model.json - --state s").stdin(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        for _ in 0..7.min(events.len() - answered) {
+            writeln!(input, "{}", events[answered]).unwrap();
+            let mut line = String::new();
+            output.read_line(&mut line).unwrap();
+            assert_eq!(line.trim_end(), wanted[answered]);
+            answered += 1;
+        }
+        let count = |what: &str| wanted[..answered].iter().filter(|line| line.contains(what)).count() as u64;
+        wait_until(&mut [&mut child], || {
+            let left = std::fs::read(folder.file("s")).ok().and_then(|s| Stream::from_bytes(&s).ok());
+            let left = left.map(|stream| (stream.status().predicted, stream.status().labelled));
+            left == Some((count("\"row\""), count("\"covered\"")))
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_fixed_level_gives_the_sets_of_predict() {
+    let folder = Folder::with_model();
+    let rows = Rows::new(50, 6);
+    folder.write("rows.npz", rows.npz());
+    let wanted = lines(&folder.run("predict model.json rows.npz").ok().out);
+    // As predict reads single precision, so must these numbers be written.
+    let logits = |row: usize| -> Vec<f64> {
+        rows.logits[row * CLASSES..][..CLASSES].iter().map(|value| f64::from(*value)).collect()
+    };
+    let text: String = (0..50)
+        .map(|row| format!("{{\"logits\":{:?},\"label\":{}}}\n", logits(row), rows.labels[row]))
+        .collect();
+    let got = lines(&folder.run_with("watch model.json - --fixed", text.as_bytes()).ok().out);
+    for (got, wanted) in got.iter().zip(&wanted) {
+        assert_eq!(
+            (&got["row"], &got["labels"], &got["size"]),
+            (&wanted["row"], &wanted["labels"], &wanted["size"])
+        );
+        let label = &rows.labels[got["row"].as_u64().unwrap() as usize];
+        let covered = wanted["labels"].as_array().unwrap().iter().any(|in_set| in_set == label);
+        assert_eq!(got["covered"], covered);
+    }
+    assert_eq!(got.len(), 50);
+}
+
+#[test]
+fn an_alarm_is_told_of_and_may_end_the_run() {
+    let folder = Folder::with_model();
+    // Whatever has the smallest logit is said to be the label.
+    let rows = Rows::new(200, 7);
+    let strange: String = (0..200)
+        .map(|row| {
+            let logits = &rows.logits[row * CLASSES..][..CLASSES];
+            let label = (0..CLASSES).min_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap();
+            format!("{{\"logits\":{logits:?},\"label\":{label}}}\n")
+        })
+        .collect();
+    let ran = folder.run_with("watch model.json - --quiet", strange.as_bytes()).ok();
+    assert_eq!(ran.err.matches("the alarm rose").count(), 1, "{}", ran.err);
+    let stopped = folder.run_with("watch model.json - --stop-on-alarm --state s", strange.as_bytes());
+    assert_eq!(stopped.code, 1, "{}", stopped.err);
+    let rows = stopped.out.lines().count();
+    assert!((10..100).contains(&rows) && ran.out.starts_with(&stopped.out), "{rows}");
+    assert!(stopped.err.contains(&format!("the alarm rose after {rows} labels")), "{}", stopped.err);
+    // The run after it goes on from there, and the alarm has risen once.
+    let rest: String = strange.lines().skip(rows).map(|line| format!("{line}\n")).collect();
+    let second = folder.run_with("watch model.json - --stop-on-alarm --state s", rest.as_bytes()).ok();
+    assert_eq!(format!("{}{}", stopped.out, second.out), ran.out);
+}
+
+#[test]
+fn what_is_wrong_with_a_line_is_told_with_its_place() {
+    let folder = Folder::with_model();
+    let good = "{\"logits\":[0,1,2,3,4,5]}\n";
+    for (bad, wanted) in [
+        ("{\"logits\":[0,1,2]}", "standard input: row 1: has 3 logits where 6 were expected"),
+        ("{\"logits\":[0,1,2,3,\"x\",5]}", "standard input: row 1, class 4: `x` is not a number"),
+        ("{\"logits\":[0,1,2,3,4,\"nan\"]}", "standard input: row 1, class 5"),
+        ("{\"logits\":[0,1,2,3,4,5],\"label\":6}", "standard input: row 1: label 6 is outside 0..6"),
+        ("{\"label\":1}", "standard input: row 1: "),
+        ("[1]", "standard input: row 1: "),
+        ("{\"logits\":", "standard input: row 1: "),
+    ] {
+        let ran = folder.run_with("watch model.json -", format!("{good}{bad}\n{good}").as_bytes());
+        assert_eq!(ran.out.lines().count(), 1, "{bad}");
+        let message = ran.error();
+        assert!(message.contains(wanted), "{bad}: {message}");
+    }
+}
+
+#[test]
+fn models_that_cannot_stream_are_refused_with_the_reason() {
+    let folder = Folder::with_model();
+    folder.run("calibrate cal.npz --thresholds-only -o bare.json").ok();
+    let message = folder.run("watch bare.json").error();
+    assert!(message.contains("cannot be streamed: it was saved without scores"), "{message}");
+    folder.run("calibrate cal.npz --pac 0.1 -o pac.json").ok();
+    let message = folder.run("watch pac.json").error();
+    assert!(message.contains("a probability over calibration rows"), "{message}");
+}
+
+#[test]
+fn a_state_goes_with_its_model_level_and_options() {
+    let folder = Folder::with_model();
+    folder.run_with("watch model.json - --state s", b"{\"logits\":[0,1,2,3,4,5]}").ok();
+    folder.run("calibrate test.npz -o other.json").ok();
+    for (words, what) in [
+        ("watch other.json - --state s", "another model"),
+        ("watch model.json - --state s --alpha 0.2", "another level"),
+        ("watch model.json - --state s --fixed", "other stream options"),
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(what), "{words}: {message}");
+    }
+    folder.write("s", "something else");
+    let message = folder.run("watch model.json - --state s").error();
+    assert!(message.contains("s: these bytes are not those of a stream"), "{message}");
+}

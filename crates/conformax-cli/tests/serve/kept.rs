@@ -1,0 +1,173 @@
+//! Nothing that was answered is lost or counted twice: kills under load, a full disk, damage, two of a kind.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::json;
+
+use crate::folder::{Folder, Rows};
+use crate::service::{Client, Service, body_of};
+
+/// What the clients and whoever kills share.
+#[derive(Default)]
+struct Load {
+    address: Mutex<Option<SocketAddr>>,
+    answered: AtomicU64,
+    over: AtomicBool,
+}
+
+/// Asks until it is answered, wherever the service is by then; how often it had to.
+fn ask(load: &Load, client: &mut Option<Client>, path: &str, body: &str) -> (serde_json::Value, u32) {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        if client.is_none() {
+            let address = *load.address.lock().unwrap();
+            *client = address.and_then(|address| Client::new(address).ok());
+        }
+        match client.as_mut().map(|client| client.post(path, body)) {
+            Some(Ok(answer)) if answer.status == 200 => {
+                load.answered.fetch_add(1, Ordering::SeqCst);
+                return (answer.json(), tries);
+            }
+            Some(Ok(answer)) => panic!("{}: {}", answer.status, answer.text()),
+            _ => {
+                *client = None;
+                std::thread::yield_now();
+            }
+        }
+    }
+}
+
+/// Predicts and labels until it is over; the names whose labels were acknowledged.
+fn client(load: &Load, rows: &Rows, who: usize) -> BTreeSet<String> {
+    let (mut connection, mut acknowledged) = (None, BTreeSet::new());
+    for turn in 0.. {
+        if load.over.load(Ordering::SeqCst) {
+            break;
+        }
+        let (row, prefix) = (turn % 50, format!("{who}-{turn}-"));
+        ask(load, &mut connection, "/v1/predict", &body_of(rows, row..row + 1, Some(&prefix)));
+        let name = format!("{prefix}{row}");
+        let label = json!({"rows": [{"id": name, "label": rows.labels[row]}]}).to_string();
+        let (told, tries) = ask(load, &mut connection, "/v1/feedback", &label);
+        let outcome = told["results"][0]["outcome"].as_str().unwrap().to_owned();
+        assert!(
+            outcome == "counted" || (outcome == "repeated" && tries > 1),
+            "{name}: {outcome} after {tries}"
+        );
+        assert!(acknowledged.insert(name));
+    }
+    acknowledged
+}
+
+#[test]
+fn a_hundred_kills_under_load_lose_no_label_and_count_none_twice() {
+    let folder = Folder::with_model();
+    let load = Arc::new(Load::default());
+    let clients: Vec<_> = (0..3)
+        .map(|who| {
+            let load = Arc::clone(&load);
+            std::thread::spawn(move || client(&load, &Rows::new(50, 1), who))
+        })
+        .collect();
+    // Moments are so many answers after the start, from a small generator: any number, whatever is going on then.
+    let mut state = 7_u64;
+    for _ in 0..100 {
+        let started = Service::start(&folder, "model.json --state state --window 100000");
+        *load.address.lock().unwrap() = Some(started.address);
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let until = load.answered.load(Ordering::SeqCst) + 1 + (state >> 60);
+        while load.answered.load(Ordering::SeqCst) < until {
+            std::thread::yield_now();
+        }
+        *load.address.lock().unwrap() = None;
+        started.kill();
+    }
+    let service = Service::start(&folder, "model.json --state state --window 100000");
+    *load.address.lock().unwrap() = Some(service.address);
+    load.over.store(true, Ordering::SeqCst);
+    let acknowledged: usize = clients.into_iter().map(|client| client.join().unwrap().len()).sum();
+    let status = service.status("model");
+    assert!(acknowledged > 100, "{acknowledged}");
+    assert_eq!((&status["labelled"], &status["waiting"]), (&json!(acknowledged), &json!(0)));
+}
+
+/// A limit on file sizes stands in for a full disk: the journal takes no more, which is told, and what it took stays.
+#[test]
+fn a_full_disk_is_told_of_and_nothing_answered_is_lost() {
+    let folder = Folder::with_model();
+    let mut limited = Command::new("sh");
+    let run = "ulimit -f 8; exec \"$0\" serve model.json --listen 127.0.0.1:0 --state state";
+    limited.args(["-c", run, env!("CARGO_BIN_EXE_conformax")]).current_dir(folder.path());
+    let service = Service::run(limited);
+    let rows = Rows::new(1, 1);
+    let mut client = service.client();
+    let (mut kept, mut refused) = (0, 0);
+    while refused < 5 {
+        let answer = client.post("/v1/predict", &body_of(&rows, 0..1, Some(&format!("{kept}-")))).unwrap();
+        if answer.status == 200 {
+            let label = json!({"rows": [{"id": format!("{kept}-0"), "label": 0}]}).to_string();
+            match client.post("/v1/feedback", &label).unwrap() {
+                answer if answer.status == 200 => kept += 1,
+                answer => {
+                    answer.problem(507);
+                    refused += 1;
+                }
+            }
+        } else {
+            answer.problem(507);
+            refused += 1;
+        }
+        assert!(kept < 1_000, "the limit is not kept");
+    }
+    // Without waiting for labels there is nothing to keep.
+    let untracked = client.post("/v1/predict?track=false", &body_of(&rows, 0..1, None)).unwrap();
+    assert_eq!((untracked.status, service.status("model")["labelled"].clone()), (200, json!(kept)));
+    service.kill();
+    let again = Service::start(&folder, "model.json --state state");
+    assert!(kept > 5);
+    assert_eq!(again.status("model")["labelled"], kept);
+}
+
+#[test]
+fn a_second_process_on_the_folder_is_refused() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json --state state");
+    let message = folder.run("serve model.json --listen 127.0.0.1:0 --state state").error();
+    assert!(message.contains("another process serves from this folder"), "{message}");
+    assert_eq!(service.get("/readyz").status, 200);
+    service.kill();
+    // The lock goes with the process, however it ends.
+    assert_eq!(Service::start(&folder, "model.json --state state").get("/readyz").status, 200);
+}
+
+#[test]
+fn a_damaged_journal_stops_the_start_and_says_what_to_do() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json --state state");
+    let fingerprint = service.status("model")["fingerprint"].as_str().unwrap().to_owned();
+    let rows = Rows::new(20, 1);
+    service.post("/v1/predict", &body_of(&rows, 0..20, Some("r"))).json();
+    for row in 0..20 {
+        let label = json!({"rows": [{"id": format!("r{row}"), "label": 1}]}).to_string();
+        service.post("/v1/feedback", &label).json();
+    }
+    service.kill();
+    let path = format!("state/model/{fingerprint}/journal-0.log");
+    let whole = folder.read(&path);
+    // Half of the last record: it was never answered.
+    folder.write(&path, &whole[..whole.len() - 3]);
+    let service = Service::start(&folder, "model.json --state state");
+    assert!(service.notes().contains("cut "), "{}", service.notes());
+    assert_eq!(service.status("model")["labelled"], 19);
+    service.kill();
+    let mut damaged = whole.clone();
+    damaged[whole.len() / 2] ^= 1;
+    folder.write(&path, &damaged);
+    let message = folder.run("serve model.json --listen 127.0.0.1:0 --state state").error();
+    assert!(message.contains("damaged at byte") && message.contains("truncate -s"), "{message}");
+}

@@ -1,0 +1,351 @@
+//! Rows as JSON objects that come one by one, for a model in use: `{"id": 7, "logits": [0.1, 2.5], "label": 1}`.
+//!
+//! Numbers, labels and groups mean what they mean in a file of JSON Lines; what is done to them is what the model was
+//! calibrated with.
+
+use std::cell::RefCell;
+use std::fmt;
+
+use conformax::Prior;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
+
+use crate::error::Problem;
+use crate::reading::resolve::Lookup;
+use crate::text::json_lines::{json_problem, label};
+use crate::{ClassNames, Dtype, Input, Model, Values};
+
+/// How rows of a model are read.
+#[derive(Debug, Clone)]
+pub struct JsonRows {
+    classes: usize,
+    names: Option<ClassNames>,
+    input: Input,
+    prior: Option<Prior>,
+    /// The key of the row's group and the names of the groups, where thresholds go by them.
+    groups: Option<(String, Vec<String>)>,
+}
+
+/// One object.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JsonRow {
+    /// The row's name, text or a number.
+    pub id: Option<Value>,
+    /// Its logits, one for each class.
+    pub logits: Option<Vec<f64>>,
+    /// Its true label.
+    pub label: Option<u32>,
+    /// Its group, where thresholds go by it.
+    pub group: Option<u32>,
+}
+
+impl JsonRow {
+    /// The row's name as text: `7` and `"7"` are one.
+    pub fn name(&self) -> Option<String> {
+        self.id.as_ref().map(|id| match id {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    }
+}
+
+/// What is wrong with a row, and the class it is wrong in where it is a logit.
+#[derive(Debug)]
+pub struct RowFault {
+    /// What is wrong.
+    pub problem: Problem,
+    /// The class.
+    pub class: Option<usize>,
+}
+
+impl From<Problem> for RowFault {
+    fn from(problem: Problem) -> Self {
+        Self { problem, class: None }
+    }
+}
+
+/// A longer name is none.
+const LONGEST_ID: usize = 256;
+
+impl JsonRows {
+    /// Rows of this model.
+    pub fn new(model: &Model) -> Self {
+        let column = model.beside.column.clone().unwrap_or_else(|| "group".to_owned());
+        let groups = (!model.beside.groups.is_empty()).then(|| (column, model.beside.groups.clone()));
+        Self {
+            classes: model.classes,
+            names: model.names.clone(),
+            input: model.input,
+            prior: model.prior.clone(),
+            groups,
+        }
+    }
+
+    /// Reads one object.
+    pub fn read(&self, json: &[u8]) -> Result<JsonRow, RowFault> {
+        let mut from = serde_json::Deserializer::from_slice(json);
+        let row = self.deserialize(&mut from).and_then(|row| from.end().map(|()| row));
+        row.map_err(|error| json_problem(&error))?
+    }
+
+    fn finished(&self, raw: Raw) -> Result<JsonRow, RowFault> {
+        let logits = match raw.logits {
+            None => None,
+            Some(numbers) => Some(self.logits(numbers?)?),
+        };
+        let lookup = Lookup { names: self.names.as_ref(), classes: self.classes, labels_are: None };
+        let label = match raw.label.as_ref().filter(|value| !value.is_null()) {
+            None => None,
+            Some(value) => Some(lookup.text(&label(Some(value)).unwrap_or_default())?),
+        };
+        let id = match raw.id.filter(|id| !id.is_null()) {
+            Some(id @ (Value::String(_) | Value::Number(_))) => Some(id),
+            None => None,
+            Some(other) => return Err(wanted("id", "text or a number", &other).into()),
+        };
+        let row = JsonRow { id, logits, label, group: None };
+        if row.name().is_some_and(|name| name.is_empty() || name.len() > LONGEST_ID) {
+            let found = Value::from(row.name().map_or(0, |name| name.len()));
+            return Err(wanted("length of id", "1 to 256 bytes", &found).into());
+        }
+        let group = match (&self.groups, raw.group) {
+            (Some((_, names)), Some(value)) if row.logits.is_some() => {
+                let name = label_text(&value);
+                let found = names.iter().position(|known| *known == name);
+                Some(found.ok_or(Problem::UnknownGroup(name))? as u32)
+            }
+            (Some((key, _)), None) if row.logits.is_some() => {
+                return Err(Problem::NoGroup(key.clone()).into());
+            }
+            _ => None,
+        };
+        Ok(JsonRow { group, ..row })
+    }
+
+    fn logits(&self, numbers: Vec<f64>) -> Result<Vec<f64>, RowFault> {
+        let (mut numbers, mut logits) = (Values::F64(numbers), Values::new(Dtype::F64));
+        let made = self.input.into_logits(&mut numbers, &mut logits);
+        made.map_err(|(class, problem)| RowFault { problem, class: Some(class) })?;
+        let Values::F64(logits) = logits else { unreachable!("logarithms of f64 are f64") };
+        let Some(prior) = &self.prior else { return Ok(logits) };
+        let mut adjusted = Vec::new();
+        let rows = conformax::Logits::new(&logits, self.classes);
+        rows.and_then(|logits| prior.adjust(logits, &mut adjusted)).map_err(Problem::from)?;
+        Ok(adjusted)
+    }
+}
+
+fn wanted(what: &'static str, wanted: &'static str, found: &Value) -> Problem {
+    Problem::Dtype { what, wanted, found: found.to_string() }
+}
+
+fn label_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// What an object holds, before it is held against the model.
+#[derive(Default)]
+struct Raw {
+    id: Option<Value>,
+    logits: Option<Result<Vec<f64>, RowFault>>,
+    label: Option<Value>,
+    group: Option<Value>,
+}
+
+/// The outer error is one of JSON, after which nothing can be read; the inner one is of this row.
+impl<'de> DeserializeSeed<'de> for &JsonRows {
+    type Value = Result<JsonRow, RowFault>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(Object(self)).map(|raw| self.finished(raw))
+    }
+}
+
+struct Object<'a>(&'a JsonRows);
+
+impl<'de> Visitor<'de> for Object<'_> {
+    type Value = Raw;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with `logits`, or with `id` and `label`")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Raw, M::Error> {
+        let mut raw = Raw::default();
+        let group = self.0.groups.as_ref().map(|(key, _)| key.as_str());
+        while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
+            let twice = |there: bool| match there {
+                true => Err(M::Error::custom(format_args!("`{key}` occurs twice"))),
+                false => Ok(()),
+            };
+            match key.as_ref() {
+                "logits" => {
+                    twice(raw.logits.is_some())?;
+                    raw.logits = Some(map.next_value_seed(Numbers(self.0.classes))?);
+                }
+                "id" => {
+                    twice(raw.id.is_some())?;
+                    raw.id = Some(map.next_value()?);
+                }
+                "label" | "labels" => {
+                    twice(raw.label.is_some())?;
+                    raw.label = Some(map.next_value()?);
+                }
+                other if Some(other) == group => {
+                    twice(raw.group.is_some())?;
+                    raw.group = Some(map.next_value()?);
+                }
+                _ => drop(map.next_value::<IgnoredAny>()?),
+            }
+        }
+        Ok(raw)
+    }
+}
+
+/// A list of so many numbers.
+struct Numbers(usize);
+
+impl<'de> DeserializeSeed<'de> for Numbers {
+    type Value = Result<Vec<f64>, RowFault>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Numbers {
+    type Value = Result<Vec<f64>, RowFault>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an array of numbers")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        // Never more than a row's worth, whatever comes.
+        let mut numbers = Vec::with_capacity(self.0.min(1 << 20));
+        let (mut found, fault) = (0, RefCell::new(None));
+        while list.next_element_seed(Number(&fault))?.is_some_and(|number| {
+            if found < self.0 {
+                numbers.push(number);
+            }
+            found += 1;
+            true
+        }) {
+            if let Some(fault) = &mut *fault.borrow_mut() {
+                let RowFault { class, .. } = fault;
+                class.get_or_insert(found - 1);
+            }
+        }
+        Ok(match fault.into_inner() {
+            _ if found != self.0 => Err(Problem::Ragged { wanted: self.0, found }.into()),
+            Some(fault) => Err(fault),
+            None => Ok(numbers),
+        })
+    }
+}
+
+/// A number, or text that reads as one; the first that is neither is noted and the rest is read on.
+struct Number<'a>(&'a RefCell<Option<RowFault>>);
+
+impl Number<'_> {
+    fn fault(&self, problem: Problem) -> f64 {
+        self.0.borrow_mut().get_or_insert(problem.into());
+        f64::NAN
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Number<'_> {
+    type Value = f64;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<f64, D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Number<'_> {
+    type Value = f64;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a number")
+    }
+
+    fn visit_f64<E>(self, number: f64) -> Result<f64, E> {
+        Ok(number)
+    }
+
+    fn visit_i64<E>(self, number: i64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    fn visit_u64<E>(self, number: u64) -> Result<f64, E> {
+        Ok(number as f64)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<f64, E> {
+        Ok(text.parse().unwrap_or_else(|_| self.fault(Problem::NotANumber(text.to_owned()))))
+    }
+
+    fn visit_unit<E>(self) -> Result<f64, E> {
+        Ok(self.fault(Problem::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<f64, E> {
+        Ok(self.fault(Problem::NotANumber(value.to_string())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<f64, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(self.fault(Problem::NotANumber("a list".to_owned())))
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<f64, M::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(self.fault(Problem::NotANumber("an object".to_owned())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use conformax::{Alpha, Calibration, ScoreSpec, SortedScores};
+
+    use super::*;
+
+    fn rows() -> JsonRows {
+        let scores = SortedScores::new(vec![0.0, 1.0, 2.0]).unwrap();
+        let calibration = Calibration::from_scores(ScoreSpec::default(), 3, scores).unwrap();
+        let names = ClassNames::new(["cat", "dog", "owl"].map(str::to_owned).to_vec()).unwrap();
+        JsonRows::new(&Model::new(&calibration, &[Alpha::new(0.25).unwrap()], Some(names)))
+    }
+
+    #[test]
+    fn reads_what_a_row_may_hold() {
+        let row = rows().read(br#"{"id": 7, "logits": [1, -2.5, "-inf"], "more": [{}], "label": "owl"}"#);
+        let row = row.unwrap();
+        assert_eq!(row.logits, Some(vec![1.0, -2.5, f64::NEG_INFINITY]));
+        assert_eq!((row.name().as_deref(), row.label), (Some("7"), Some(2)));
+        let row = rows().read(br#"{"id": "7", "label": [1]}"#).unwrap();
+        assert_eq!((row.name().as_deref(), row.label, row.logits), (Some("7"), Some(1), None));
+    }
+
+    #[test]
+    fn faults_say_what_came_and_in_which_class() {
+        let fault = |json: &str| {
+            let RowFault { problem, class } = rows().read(json.as_bytes()).unwrap_err();
+            (problem.to_string(), class)
+        };
+        let (message, class) = fault(r#"{"logits": [1, "x", null]}"#);
+        assert!(message.contains("`x` is not a number") && class == Some(1), "{message} {class:?}");
+        assert_eq!(fault(r#"{"logits": [1, 2, null]}"#).1, Some(2));
+        assert_eq!(fault(r#"{"logits": [1, 2, [3]]}"#).1, Some(2));
+        assert!(fault(r#"{"logits": [1, 2]}"#).0.contains('2'));
+        assert!(fault(r#"{"logits": [1, 2, 3, 4, 5]}"#).0.contains('5'));
+        assert!(fault(r#"{"logits": [1, 2, 3], "label": "emu"}"#).0.contains("emu"));
+        assert!(fault(r#"{"logits": [1, 2, 3], "id": {}}"#).0.contains("text or a number"));
+        assert!(fault(r#"{"logits": [1, 2, 3]"#).0.contains("JSON"));
+        assert!(fault(r#"{"id": 1, "id": 2}"#).0.contains("`id` occurs twice"));
+        assert!(fault(r#"[1]"#).0.contains("an object with `logits`"));
+    }
+}

@@ -1,0 +1,225 @@
+//! The speed bars of the service, with the load on the same machine: scripts/bars-serve builds and runs it.
+//!
+//! Single rows of 1,000 logits in JSON against a route that reads the same body and answers a constant; a table of 10,000
+//! rows against the command on the same file; idle connections. Ratios of the best of several rounds, in one process.
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement that cannot go on has failed")]
+
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use conformax::{Alpha, Calibration, Generator, Logits, ScoreSpec, StreamOptions};
+use conformax_io::{Block, DataColumns, DataWriter, Dtype, Model, Overwrite, Values};
+use conformax_serve::{Limits, Options, serve};
+
+const CLASSES: usize = 1_000;
+const BULK: usize = 10_000;
+const CLIENTS: usize = 4;
+const REQUESTS: usize = 2_000;
+const ROUNDS: usize = 5;
+const IDLE: usize = 10_000;
+
+fn main() {
+    let command = std::env::args().nth(1);
+    let folder = tempfile::tempdir().unwrap();
+    let (model, logits) = (folder.path().join("model.json"), logits(BULK));
+    write_model(&model, &logits);
+    let state = folder.path().join("state");
+    let (address, stop) = start(&model, Some(&state));
+
+    let row: Vec<f32> = logits[..CLASSES].to_vec();
+    let body = format!("{{\"rows\":[{{\"logits\":{row:?}}}]}}");
+    let (mut parse, mut predict) = (Best::default(), Best::default());
+    for _ in 0..ROUNDS {
+        parse.take(load(address, "/v1/parse", &body));
+        predict.take(load(address, "/v1/predict", &body));
+    }
+    println!("single rows of {CLASSES} logits in JSON, {CLIENTS} connections, journal on:");
+    println!("  parsing alone  {:>8.0} a second, p99 {:>7.0} µs", parse.rate, parse.p99 * 1e6);
+    println!("  predicting     {:>8.0} a second, p99 {:>7.0} µs", predict.rate, predict.p99 * 1e6);
+    bar("rate, predicting / parsing", predict.rate / parse.rate, 0.7, true);
+    bar("p99, predicting / parsing", predict.p99 / parse.p99, 2.0, false);
+
+    if let Some(command) = command {
+        bulk(address, Path::new(&command), folder.path(), &logits);
+    }
+    idle(address);
+    stop.store(true, Ordering::SeqCst);
+}
+
+fn bar(what: &str, value: f64, bar: f64, at_least: bool) {
+    let met = if at_least { value >= bar } else { value <= bar };
+    let (word, sign) = (if met { "met" } else { "MISSED" }, if at_least { "≥" } else { "≤" });
+    println!("  {what}: {value:.2} (bar {sign} {bar}): {word}");
+}
+
+fn logits(rows: usize) -> Vec<f32> {
+    let mut generator = Generator::new(1, "bars");
+    (0..rows * CLASSES).map(|_| generator.below(1 << 20) as f32 / 65_536.0 - 8.0).collect()
+}
+
+fn write_model(path: &Path, logits: &[f32]) {
+    let rows = Logits::new(&logits[..1_000 * CLASSES], CLASSES).unwrap();
+    let labels: Vec<u32> = (0..1_000).map(|row| row % CLASSES as u32).collect();
+    let calibration = Calibration::of(ScoreSpec::default(), rows.labelled(&labels).unwrap()).unwrap();
+    Model::new(&calibration, &[Alpha::new(0.1).unwrap()], None).write(path, Overwrite::Replace).unwrap();
+}
+
+fn start(model: &Path, state: Option<&Path>) -> (SocketAddr, Arc<AtomicBool>) {
+    let options = Options {
+        models: vec![("model".to_owned(), model.to_owned())],
+        listen: "127.0.0.1:0".parse().unwrap(),
+        state: state.map(Path::to_owned),
+        token: None,
+        insecure: false,
+        alpha: None,
+        stream: StreamOptions { step: 0.0, decay: None, ..StreamOptions::default() },
+        limits: Limits::default(),
+        threads: 0,
+    };
+    let (tell, told) = channel();
+    let stop = Arc::new(AtomicBool::new(false));
+    let stopped = Arc::clone(&stop);
+    std::thread::spawn(move || {
+        let ready = move |address| tell.send(address).unwrap();
+        serve(&options, ready, move || stopped.load(Ordering::SeqCst), Arc::new(|_: &str| {})).unwrap();
+    });
+    (told.recv().unwrap(), stop)
+}
+
+#[derive(Default)]
+struct Best {
+    rate: f64,
+    p99: f64,
+}
+
+impl Best {
+    fn take(&mut self, (rate, p99): (f64, f64)) {
+        self.rate = self.rate.max(rate);
+        self.p99 = if self.p99 == 0.0 { p99 } else { self.p99.min(p99) };
+    }
+}
+
+/// Requests a second over all connections, and the 99th percentile of their times.
+fn load(address: SocketAddr, path: &str, body: &str) -> (f64, f64) {
+    let request = request(path, "application/json", body.as_bytes());
+    let started = Instant::now();
+    let mut times: Vec<f64> = std::thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut stream = TcpStream::connect(address).unwrap();
+                    stream.set_nodelay(true).unwrap();
+                    let mut buffer = Vec::new();
+                    let time = |_| {
+                        let asked = Instant::now();
+                        ask(&mut stream, &request, &mut buffer);
+                        asked.elapsed().as_secs_f64()
+                    };
+                    (0..REQUESTS).map(time).collect::<Vec<f64>>()
+                })
+            })
+            .collect();
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    });
+    let rate = times.len() as f64 / started.elapsed().as_secs_f64();
+    times.sort_unstable_by(f64::total_cmp);
+    (rate, times[times.len() * 99 / 100])
+}
+
+fn request(path: &str, kind: &str, body: &[u8]) -> Vec<u8> {
+    let len = body.len();
+    let head =
+        format!("POST {path} HTTP/1.1\r\nhost: h\r\ncontent-type: {kind}\r\ncontent-length: {len}\r\n\r\n");
+    [head.as_bytes(), body].concat()
+}
+
+/// Sends a request and reads its answer, which must be a good one.
+fn ask(stream: &mut TcpStream, request: &[u8], buffer: &mut Vec<u8>) {
+    stream.write_all(request).unwrap();
+    buffer.clear();
+    let mut piece = [0; 1 << 16];
+    loop {
+        let read = stream.read(&mut piece).unwrap();
+        assert!(read > 0, "the connection ended");
+        buffer.extend_from_slice(&piece[..read]);
+        let Some(end) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&buffer[..end]).to_ascii_lowercase();
+        assert!(head.starts_with("http/1.1 200"), "{head}");
+        let length =
+            head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+        if buffer.len() == end + 4 + length.unwrap() {
+            return;
+        }
+    }
+}
+
+/// A table over the wire against the command on the same file.
+fn bulk(address: SocketAddr, command: &Path, folder: &Path, logits: &[f32]) {
+    let path = folder.join("rows.arrow");
+    write_table(&path, logits);
+    let request = request(
+        "/v1/predict?track=false",
+        "application/vnd.apache.arrow.file",
+        &std::fs::read(&path).unwrap(),
+    );
+    let (mut served, mut alone) = (f64::INFINITY, f64::INFINITY);
+    for _ in 0..ROUNDS {
+        let started = Instant::now();
+        ask(&mut TcpStream::connect(address).unwrap(), &request, &mut Vec::new());
+        served = served.min(started.elapsed().as_secs_f64());
+        let started = Instant::now();
+        let ran = Command::new(command)
+            .args(["predict", "model.json", "rows.arrow", "--force", "-o", "sets.arrow"])
+            .current_dir(folder)
+            .output();
+        assert!(ran.unwrap().status.success());
+        alone = alone.min(started.elapsed().as_secs_f64());
+    }
+    println!(
+        "a table of {BULK} rows: {:.0} ms over the wire, {:.0} ms by the command",
+        served * 1e3,
+        alone * 1e3
+    );
+    bar("speed, wire / command", alone / served, 0.5, true);
+}
+
+fn write_table(path: &Path, logits: &[f32]) {
+    let (rows, dtype) = (BULK as u64, Dtype::F32);
+    let columns = DataColumns { rows, classes: CLASSES, dtype, names: None, labels: false, keep: Vec::new() };
+    let mut writer = DataWriter::create(path, Overwrite::Replace, &columns).unwrap();
+    let block = Block { classes: CLASSES, logits: Values::F32(logits.to_vec()), ..Block::default() };
+    writer.write(&block, &(0..BULK).collect::<Vec<_>>()).unwrap();
+    writer.finish().unwrap();
+}
+
+fn idle(address: SocketAddr) {
+    let mut held = Vec::new();
+    while held.len() < IDLE {
+        match TcpStream::connect(address) {
+            Ok(stream) => held.push(stream),
+            Err(error) => {
+                println!("idle connections: {} held, then {error} (ulimit -n)", held.len());
+                break;
+            }
+        }
+    }
+    let started = Instant::now();
+    let request = b"GET /healthz HTTP/1.1\r\nhost: h\r\ncontent-length: 0\r\n\r\n";
+    let mut buffer = Vec::new();
+    // Whoever asks beside them is answered, and so is every hundredth of them.
+    for stream in held.iter_mut().step_by(100) {
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        ask(stream, request, &mut buffer);
+    }
+    println!(
+        "{} idle connections held; every hundredth answered within {:.0?}",
+        held.len(),
+        started.elapsed()
+    );
+}

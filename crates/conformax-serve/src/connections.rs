@@ -1,0 +1,70 @@
+//! Who gets to ask: connections are taken up to a number, held to their times, and drained at the end.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+
+use crate::Limits;
+use crate::slow_writes::SlowWrites;
+
+/// How long to leave a system alone that has no room for another connection.
+const BREATH: Duration = Duration::from_millis(50);
+/// More headers than any client of ours sends.
+const HEADERS: usize = 64;
+const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// Answers connections until `stopped`, and those in hand to their end.
+pub(crate) async fn answer(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stopped: impl Future<Output = ()>,
+) {
+    let (graceful, places) = (GracefulShutdown::new(), Arc::new(Semaphore::new(limits.connections)));
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.head_time).max_headers(HEADERS);
+    // Below that the library refuses.
+    http.max_buf_size(limits.head.max(8 << 10));
+    tokio::pin!(stopped);
+    loop {
+        let stream = tokio::select! {
+            () = &mut stopped => break,
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(_) => {
+                    tokio::time::sleep(BREATH).await;
+                    continue;
+                }
+            },
+        };
+        let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+            tell_full(&stream);
+            continue;
+        };
+        // Answers are small and whole; waiting to fill a packet would only delay them.
+        let _ = stream.set_nodelay(true);
+        let io = TokioIo::new(SlowWrites::new(stream, limits.write_time));
+        let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // A client that went away is no news.
+            let _ = connection.await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(limits.drain_time, graceful.shutdown()).await;
+}
+
+/// Says that there is no room, without waiting for whoever it is to listen.
+fn tell_full(stream: &TcpStream) {
+    let _ = stream.try_write(FULL);
+}

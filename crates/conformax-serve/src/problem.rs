@@ -1,0 +1,123 @@
+//! `Problem`: what went wrong with a request, as `application/problem+json` (RFC 9457).
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use conformax_io::{Column, RequestFault, RowFault};
+use serde::Serialize;
+
+use crate::Error;
+
+/// What was wanted, what came, and where: the row and the class where there is one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Problem {
+    pub(crate) status: u16,
+    title: &'static str,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    row: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    class: Option<usize>,
+}
+
+impl Problem {
+    pub(crate) fn new(status: StatusCode, detail: impl std::fmt::Display) -> Self {
+        let title = status.canonical_reason().unwrap_or("Error");
+        let detail = conformax_io::printable(&detail.to_string()).to_string();
+        Self { status: status.as_u16(), title, detail, row: None, class: None }
+    }
+
+    /// The rows are not what the model takes.
+    pub(crate) fn unprocessable(detail: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, detail)
+    }
+
+    pub(crate) fn bad_request(detail: impl std::fmt::Display) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, detail)
+    }
+
+    #[must_use]
+    pub(crate) fn in_row(mut self, row: u64) -> Self {
+        self.row.get_or_insert(row);
+        self
+    }
+
+    /// The same with its row counted after so many others.
+    #[must_use]
+    pub(crate) fn after(self, rows: u64) -> Self {
+        Self { row: self.row.map(|row| row + rows), ..self }
+    }
+}
+
+impl From<RequestFault> for Problem {
+    fn from(fault: RequestFault) -> Self {
+        match fault {
+            RequestFault::Json(error) => Self::bad_request(format_args!(
+                "the body is not what it should be, {{\"rows\": [...]}}: {error}"
+            )),
+            RequestFault::TooMany(most) => Self::new(
+                StatusCode::PAYLOAD_TOO_LARGE,
+                format_args!("a request may have {most} rows, and this one has more"),
+            ),
+            RequestFault::Row(row, RowFault { problem, class }) => {
+                Self { class, ..Self::unprocessable(problem) }.in_row(row as u64)
+            }
+        }
+    }
+}
+
+impl From<conformax::Error> for Problem {
+    fn from(error: conformax::Error) -> Self {
+        let (row, class) = match &error {
+            conformax::Error::Logit { row, class, .. } => (Some(*row), Some(*class)),
+            other => (other.row(), None),
+        };
+        Self { row, class, ..Self::unprocessable(error) }
+    }
+}
+
+impl From<conformax_io::Error> for Problem {
+    /// Of a table that came with a request: its place without the name of the file it lay in meanwhile.
+    fn from(error: conformax_io::Error) -> Self {
+        let (row, class) = match &error.place().column {
+            Some(Column::Class(class)) => (error.place().row, Some(*class)),
+            _ => (error.place().row, None),
+        };
+        match error.problem() {
+            conformax_io::Problem::Io(_) => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "a file could not be used")
+            }
+            problem => Self { row, class, ..Self::unprocessable(problem) },
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+        let full = matches!(&error, Error::File { source, .. }
+            if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge));
+        match full {
+            true => Self::new(
+                StatusCode::INSUFFICIENT_STORAGE,
+                "the disk of the service is full; nothing was taken in",
+            ),
+            false => Self::new(StatusCode::SERVICE_UNAVAILABLE, error),
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self).unwrap_or_default();
+        let kind = HeaderValue::from_static("application/problem+json");
+        let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if status == StatusCode::SERVICE_UNAVAILABLE {
+            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
+    }
+}

@@ -1,0 +1,131 @@
+//! `POST /v1/predict`: rows in, sets out, as JSON or as an Arrow table.
+
+mod table;
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use conformax::Logits;
+use conformax_io::ClassNames;
+use serde::ser::{Serialize, SerializeSeq, Serializer};
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::routes::{Asked, content_type, json, unsupported};
+use crate::served::{Predicted, Rows, Served};
+
+/// Larger bodies are worked on beside the threads that answer.
+const SMALL: usize = 256 << 10;
+
+const TABLES: [&str; 2] = ["application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file"];
+
+pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let asked = Asked::of(request.uri())?;
+    let served = app.models.get(asked.model.as_deref()).ok_or_else(|| asked.no_model())?;
+    let is_table = match content_type(request.headers()) {
+        "application/json" => false,
+        kind if TABLES.contains(&kind) => true,
+        _ => {
+            let wanted = format!("application/json, {} or {}", TABLES[0], TABLES[1]);
+            return Err(unsupported(&wanted, request.headers()));
+        }
+    };
+    let (parts, body) = request.into_parts();
+    let body = app.bodies.read(&parts.headers, body).await?;
+    let turn = app.turn().await?;
+    if !is_table && body.bytes.len() <= SMALL {
+        return of_json(&app, &asked, &served, &body.bytes);
+    }
+    let work = move || {
+        // Kept until the work is over, even where whoever asked has gone.
+        let _turn = turn;
+        match is_table {
+            true => table::of_table(&app, &asked, &served, &body.bytes),
+            false => of_json(&app, &asked, &served, &body.bytes),
+        }
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
+        Err(Problem::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "the request could not be worked on; that is a defect",
+        ))
+    })
+}
+
+/// Reads a request as [`predict`] does and answers a constant: what is left of the time is the sets'.
+#[cfg(feature = "bars")]
+pub(super) async fn parse(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
+    let served = app.models.get(None).ok_or_else(|| Asked::default().no_model())?;
+    let (parts, body) = request.into_parts();
+    let body = app.bodies.read(&parts.headers, body).await?;
+    let _turn = app.turn().await?;
+    let rows = served.rows.read_request(&body.bytes, app.limits.rows)?;
+    Ok(json(&rows.len()))
+}
+
+fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Result<Response, Problem> {
+    let rows = served.rows.read_request(body, app.limits.rows)?;
+    let rows = Rows::of(rows)
+        .map_err(|row| Problem::unprocessable("a row to predict needs `logits`").in_row(row as u64))?;
+    let logits = Logits::new(&rows.logits, served.model.classes)?;
+    let logits = match &rows.groups {
+        Some(groups) => logits.with_groups(groups)?,
+        None => logits,
+    };
+    let moment = served.moment();
+    let sets = moment.predictor.predict(logits)?;
+    let predicted = match asked.untracked {
+        true => Predicted { level: moment.level, sets, names: Vec::new() },
+        false => served.remember(moment.level, logits, rows.groups.as_deref(), rows.names, sets)?,
+    };
+    let names = served.model.names.as_ref();
+    let sets = (0..predicted.sets.len()).map(|row| SetOfRow {
+        id: predicted.names.get(row).map(String::as_str),
+        labels: Labels { set: predicted.sets.get(row).unwrap_or_default(), names },
+        size: predicted.sets.get(row).map_or(0, <[u32]>::len),
+    });
+    let model = app.models.name(asked.model.as_deref());
+    Ok(json(&Answer {
+        model,
+        fingerprint: &served.fingerprint,
+        level: predicted.level,
+        sets: sets.collect(),
+    }))
+}
+
+#[derive(serde::Serialize)]
+struct Answer<'a> {
+    model: &'a str,
+    fingerprint: &'a str,
+    level: f64,
+    sets: Vec<SetOfRow<'a>>,
+}
+
+#[derive(serde::Serialize)]
+struct SetOfRow<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a str>,
+    labels: Labels<'a>,
+    size: usize,
+}
+
+/// Labels by their names, where classes have names.
+struct Labels<'a> {
+    set: &'a [u32],
+    names: Option<&'a ClassNames>,
+}
+
+impl Serialize for Labels<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut list = serializer.serialize_seq(Some(self.set.len()))?;
+        for label in self.set {
+            match self.names.and_then(|names| names.name(*label)) {
+                Some(name) => list.serialize_element(name)?,
+                None => list.serialize_element(label)?,
+            }
+        }
+        list.end()
+    }
+}

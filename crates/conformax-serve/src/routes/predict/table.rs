@@ -1,0 +1,140 @@
+//! Rows as an Arrow table, for bulk: what `conformax predict table.arrow -o sets.arrow` does, over the wire.
+
+use std::io::{Read, Seek, Write};
+use std::sync::Arc;
+
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use conformax::{Logit, Logits, Taxonomy};
+use conformax_io::{
+    Block, CellType, Cells, Data, LabelUse, NamedCells, Overwrite, Problem as FileProblem, Purpose,
+    SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values,
+};
+
+use crate::app::App;
+use crate::problem::Problem;
+use crate::routes::Asked;
+use crate::served::{Moment, Predicted, Served};
+
+const ID: &str = "id";
+
+pub(super) fn of_table(
+    app: &App,
+    asked: &Asked,
+    served: &Arc<Served>,
+    body: &[u8],
+) -> Result<Response, Problem> {
+    // Readers work on files; this one has no name that anybody could find.
+    let folder = tempfile::tempdir().map_err(no_room)?;
+    let (path, answer) = (folder.path().join("rows.arrow"), folder.path().join("sets.arrow"));
+    std::fs::File::create(&path).and_then(|mut file| file.write_all(body)).map_err(no_room)?;
+    let (mut source, has_ids) = open(served, &path)?;
+    served.model.expect_classes(&source)?;
+    let keep = if asked.untracked && !has_ids { Vec::new() } else { vec![(ID.to_owned(), CellType::Text)] };
+    let columns = SetColumns { keep, names: served.model.names.clone(), ..SetColumns::default() };
+    let mut writer = SetsWriter::create(&answer, Overwrite::Refuse, &columns)?;
+    let moment = served.moment();
+    let (mut block, mut level) = (Block::default(), moment.level);
+    while source.read(&mut block)? {
+        if block.first_row + block.rows() as u64 > app.limits.rows as u64 {
+            let detail = format!("a request may have {} rows, and this one has more", app.limits.rows);
+            return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
+        }
+        let predicted = match &block.logits {
+            Values::F16(values) => of_block(served, asked, &moment, &block, values),
+            Values::Bf16(values) => of_block(served, asked, &moment, &block, values),
+            Values::F32(values) => of_block(served, asked, &moment, &block, values),
+            Values::F64(values) => of_block(served, asked, &moment, &block, values),
+        };
+        let predicted = predicted.map_err(|problem| problem.after(block.first_row))?;
+        level = predicted.level;
+        let names = predicted.names.iter().cloned().map(Some).collect();
+        let ids = [NamedCells { name: ID.to_owned(), cells: Cells::Text(names) }];
+        writer.write(&SetRows {
+            first_row: block.first_row,
+            keep: if columns.keep.is_empty() { &[] } else { &ids },
+            offsets: predicted.sets.offsets(),
+            labels: predicted.sets.labels(),
+            probabilities: None,
+            p_values: None,
+            alphas: None,
+        })?;
+    }
+    writer.finish()?;
+    let mut sets = Vec::new();
+    std::fs::File::open(&answer)
+        .and_then(|mut file| file.rewind().and_then(|()| file.read_to_end(&mut sets)))
+        .map_err(no_room)?;
+    let headers = [
+        (header::CONTENT_TYPE.as_str(), "application/vnd.apache.arrow.file".to_owned()),
+        ("conformax-level", level.to_string()),
+        ("conformax-fingerprint", served.fingerprint.clone()),
+    ];
+    Ok((headers, sets).into_response())
+}
+
+/// Opens the table as the command does, with its column of ids where it has one.
+fn open(served: &Served, path: &std::path::Path) -> Result<(Source, bool), Problem> {
+    let model = &served.model;
+    let mut options = SourceOptions {
+        keep: vec![ID.to_owned()],
+        input: model.input,
+        prior: model.prior.clone(),
+        names: model.names.clone(),
+        labels: LabelUse::Ignored,
+        ..SourceOptions::default()
+    };
+    if let conformax::Scheme::Groups(Taxonomy::Group(_)) = &model.scheme {
+        options.group_column = Some(model.beside.column.clone().unwrap_or_else(|| "group".to_owned()));
+        options.group_names = Some(model.beside.groups.clone());
+    }
+    let data = Data::Files(vec![path.to_owned()]);
+    match Source::open(&data, &options) {
+        Ok(source) => Ok((source, true)),
+        Err(error) if matches!(error.problem(), FileProblem::Missing { purpose: Purpose::Keep, .. }) => {
+            options.keep.clear();
+            Ok((Source::open(&data, &options)?, false))
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn of_block<T: Logit>(
+    served: &Served,
+    asked: &Asked,
+    moment: &Moment,
+    block: &Block,
+    values: &[T],
+) -> Result<Predicted, Problem> {
+    let logits = block.beside(Logits::new(values, block.classes)?)?;
+    let sets = moment.predictor.predict(logits)?;
+    let ids = block.keep.iter().find(|kept| kept.name == ID).map(|kept| texts(&kept.cells));
+    let given = ids.unwrap_or_else(|| vec![None; block.rows()]);
+    match asked.untracked {
+        true => Ok(Predicted {
+            level: moment.level,
+            sets,
+            names: given.into_iter().map(Option::unwrap_or_default).collect(),
+        }),
+        false => Ok(served.remember(moment.level, logits, block.groups.as_deref(), given, sets)?),
+    }
+}
+
+/// Ids of any type as text.
+fn texts(cells: &Cells) -> Vec<Option<String>> {
+    fn each<T: ToString>(values: &[Option<T>]) -> Vec<Option<String>> {
+        values.iter().map(|value| value.as_ref().map(T::to_string)).collect()
+    }
+    match cells {
+        Cells::Bool(values) => each(values),
+        Cells::Int(values) => each(values),
+        Cells::UInt(values) => each(values),
+        Cells::Float(values) => each(values),
+        Cells::Text(values) => values.clone(),
+    }
+}
+
+fn no_room(error: std::io::Error) -> Problem {
+    let detail = format!("the service has no room for a table: {error}");
+    Problem::new(StatusCode::INSUFFICIENT_STORAGE, detail)
+}
