@@ -79,6 +79,7 @@ try {
   await page.fill("#token", TOKEN);
   await page.click("button");
   await page.locator("#model-pets").waitFor();
+  check("with it, the question is gone", !(await page.locator("#ask").isVisible()));
   check("before the first label it says so", (await page.getByText("no labels yet").count()) === 4);
 
   await send(400, 0);
