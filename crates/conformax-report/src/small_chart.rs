@@ -208,8 +208,11 @@ impl Kind {
     /// The value at one end and whose it is, from that end on.
     fn end(&self, values: &[(&str, f64)], side: Better) -> Option<End> {
         let value = (self.print)(values.first()?.1);
-        let names: Vec<&str> =
-            values.iter().take_while(|(_, other)| (self.print)(*other) == value).map(|(name, _)| *name).collect();
+        let names: Vec<&str> = values
+            .iter()
+            .take_while(|(_, other)| (self.print)(*other) == value)
+            .map(|(name, _)| *name)
+            .collect();
         let of = match (self.better, names.as_slice()) {
             (_, all) if all.len() == values.len() && all.len() > 1 => "all procedures".to_owned(),
             // Coverage has no better end, so nobody is named.
@@ -229,7 +232,9 @@ impl Kind {
             "Coverage" => findings::furthest(view, benchmark).map(|(distance, ..)| {
                 format!("Every procedure is within {distance:.2} points of 1 − α at every level.")
             }),
-            "Size" => self.compared(view, benchmark, *last, |name, value| format!("{name} takes {value} labels")),
+            "Size" => {
+                self.compared(view, benchmark, *last, |name, value| format!("{name} takes {value} labels"))
+            }
             "Singletons" => self.compared(view, benchmark, *first, |name, value| {
                 format!("{name} settles a share of {value} with one label")
             }),
