@@ -117,7 +117,7 @@ fn a_small_chart_says_what_the_means_are() {
     };
     let said = texts(&html, "[data-found='cifar100'] .chart .sentence")[0].replace('\u{a0}', " ");
     let wanted = format!(
-        "At α = 0.01 opt-entmax takes {:.3} labels, the others {:.3} (InvProb) to {:.3} (sparsemax).",
+        "At α = 0.01 opt-entmax takes {:.3} labels, the others {:.3} (InvProb) to {:.2} (sparsemax).",
         mean("opt-entmax"),
         mean("InvProb"),
         mean("sparsemax")
@@ -178,7 +178,9 @@ fn a_name_cannot_break_out_of_the_page() {
         }
         let html = page(results);
         assert!(texts(&html, "[data-toggle]").iter().any(|text| text.trim() == name), "{name}");
-        assert_eq!(html.select(&Selector::parse("script").unwrap()).count(), 2, "{name}");
+        assert_eq!(html.select(&Selector::parse("script").unwrap()).count(), 3, "{name}");
+        let examples: serde_json::Value = serde_json::from_str(&texts(&html, "#examples")[0]).unwrap();
+        assert_eq!(examples["procedures"][0]["name"], name);
         let numbers: serde_json::Value = serde_json::from_str(&texts(&html, "#numbers")[0]).unwrap();
         assert_eq!(numbers["procedures"][0], name);
     }
