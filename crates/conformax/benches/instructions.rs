@@ -5,12 +5,15 @@
 use std::hint::black_box;
 
 use conformax::{
-    Alpha, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, RapsScore, Score, score_labels,
+    Alpha, Calibration, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Score, Thresholds,
+    score_all_labels, score_labels,
 };
 
 #[path = "common/mod.rs"]
 mod common;
 use common::{Tiled, row_maxima};
+
+const USAGE: &str = "usage: score|sets|large|half|all|p_values|narrow|max SCORE ROWS";
 
 fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
     let logits = Logits::new(&data.logits, data.classes).unwrap().rows(0..rows);
@@ -18,20 +21,32 @@ fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
         "score" => {
             black_box(score_labels(&score, logits.labelled(&data.labels[..rows]).unwrap()).unwrap());
         }
-        "sets" | "narrow" => {
+        "half" => {
+            let threshold = common::threshold_of_half(&score, data);
+            black_box(Predictor::new(score, Thresholds::One(threshold)).predict(logits).unwrap());
+        }
+        "all" => {
+            black_box(score_all_labels(&score, logits).unwrap());
+        }
+        _ => {
             // The threshold comes from all rows, so that it costs the same for any `rows`.
             let all = Logits::new(&data.logits, data.classes).unwrap();
             let model = Calibration::of(score, all.labelled(&data.labels).unwrap()).unwrap();
-            black_box(model.at(Alpha::new(0.1).unwrap()).0.predict(logits).unwrap());
+            let at = |alpha| model.at(Alpha::new(alpha).unwrap()).0.predict(logits).unwrap();
+            match what {
+                "sets" | "narrow" => drop(black_box(at(0.1))),
+                "large" => drop(black_box(at(0.01))),
+                "p_values" => drop(black_box(model.p_values(logits).unwrap())),
+                _ => println!("{USAGE}"),
+            }
         }
-        _ => println!("wanted score, sets or narrow"),
     }
 }
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let [what, score, rows] = &arguments[..] else {
-        return println!("usage: score|sets|narrow|max SCORE ROWS");
+        return println!("{USAGE}");
     };
     let rows = rows.parse().unwrap();
     let data = if what == "narrow" { Tiled::narrow(5_000) } else { Tiled::imagenet(5_000) };
