@@ -6,12 +6,15 @@ use std::hint::black_box;
 
 use conformax::{
     Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Score,
-    Thresholds, entmax_grid, raps_grid, score_labels,
+    Thresholds, entmax_grid, raps_grid, score_all_labels, score_labels,
 };
 
 #[path = "common/mod.rs"]
 mod common;
 use common::{Tiled, choose_on_all, row_maxima, tune_on_all};
+
+const USAGE: &str =
+    "usage: score|sets|large|half|all|p_values|narrow|max|tune|select|selected|alone SCORE ROWS";
 
 fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
     let logits = Logits::new(&data.logits, data.classes).unwrap().rows(0..rows);
@@ -19,13 +22,25 @@ fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
         "score" => {
             black_box(score_labels(&score, logits.labelled(&data.labels[..rows]).unwrap()).unwrap());
         }
-        "sets" | "narrow" => {
+        "half" => {
+            let threshold = common::threshold_of_half(&score, data);
+            black_box(Predictor::new(score, Thresholds::One(threshold)).predict(logits).unwrap());
+        }
+        "all" => {
+            black_box(score_all_labels(&score, logits).unwrap());
+        }
+        _ => {
             // The threshold comes from all rows, so that it costs the same for any `rows`.
             let all = Logits::new(&data.logits, data.classes).unwrap();
             let model = Calibration::of(score, all.labelled(&data.labels).unwrap()).unwrap();
-            black_box(model.at(Alpha::new(0.1).unwrap()).0.predict(logits).unwrap());
+            let at = |alpha| model.at(Alpha::new(alpha).unwrap()).0.predict(logits).unwrap();
+            match what {
+                "sets" | "narrow" => drop(black_box(at(0.1))),
+                "large" => drop(black_box(at(0.01))),
+                "p_values" => drop(black_box(model.p_values(logits).unwrap())),
+                _ => println!("{USAGE}"),
+            }
         }
-        _ => println!("wanted score, sets or narrow"),
     }
 }
 
@@ -55,7 +70,7 @@ fn choosing<S: Score + Clone>(data: &Tiled, rows: usize, grid: &[S], what: &str)
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let [what, score, rows] = &arguments[..] else {
-        return println!("usage: score|sets|narrow|max|tune|select|selected|alone SCORE ROWS");
+        return println!("{USAGE}");
     };
     let rows = rows.parse().unwrap();
     let data = if what == "narrow" { Tiled::narrow(5_000) } else { Tiled::imagenet(5_000) };

@@ -4,6 +4,7 @@
 //! to the bit; the number of lanes is part of the arithmetic's version and is never tuned to a CPU. Each pass
 //! is a plain loop that the compiler vectorises, compiled once per instruction set by [`isa`].
 
+mod boundary;
 mod element;
 mod exp_sum;
 mod gaps;
@@ -13,16 +14,20 @@ mod narrow;
 mod prefetch;
 mod row_max;
 mod shortlist;
+mod single;
+mod sort;
 
+pub(crate) use boundary::boundary;
 pub use element::Element;
 pub(crate) use element::Wide;
-pub(crate) use exp_sum::exp_sum;
+pub(crate) use exp_sum::{SINGLE_ERROR, exp_sum, exp_sum_in_single};
 pub(crate) use gaps::{Order, gap_norm, keep_lanes};
 pub(crate) use isa::{Isa, Kernel};
 pub(crate) use narrow::{Bounds, Growth, Leaders, NARROW, PLACES, ROWS as TOGETHER, leaders};
 pub(crate) use prefetch::prefetch;
 pub(crate) use row_max::{Fault, row_max, row_maxima};
-pub(crate) use shortlist::{near_bits, shortlist, shortlist_band};
+pub(crate) use shortlist::{labels_above, near_bits, shortlist, shortlist_at_most, shortlist_band};
+pub(crate) use sort::sort_best_first;
 
 /// Lanes of every sum.
 pub(crate) const LANES: usize = 16;

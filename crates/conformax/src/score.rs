@@ -28,8 +28,7 @@ pub(crate) use softmax::softmax_over;
 pub use top_k::TopKScore;
 
 use self::paths::Seal;
-use crate::kernel::Wide;
-use crate::{Logit, Row, ScoreSpec};
+use crate::{Logit, Row, ScoreSpec, kernel};
 
 /// A non-conformity score; larger is stranger.
 ///
@@ -75,37 +74,5 @@ impl<S: Score> Score for &S {
 /// Sorts labels by falling logit; equal logits by index.
 #[inline]
 pub(crate) fn sort_best_first<T: Logit>(row: Row<'_, T>, labels: &mut [u32]) {
-    const FEW: usize = 64;
-    let key = |label: u32| row.logits()[label as usize].widen().key(label);
-    match labels.len() {
-        0 | 1 => {}
-        2 => {
-            let [first, second] = [labels[0], labels[1]];
-            let swap = key(second) < key(first);
-            (labels[0], labels[1]) = if swap { (second, first) } else { (first, second) };
-        }
-        // Each label's place is the number of smaller keys: more comparisons than a sort makes, but no branch that
-        // could be mispredicted.
-        len @ 3..=8 => {
-            let mut keys = [Default::default(); 8];
-            for (key_of, label) in keys.iter_mut().zip(&*labels) {
-                *key_of = key(*label);
-            }
-            for key in &keys[..len] {
-                let place = keys[..len].iter().map(|other| usize::from(other < key)).sum::<usize>();
-                labels[place] = T::Wide::label(*key);
-            }
-        }
-        len @ 9..=FEW => {
-            let mut keys = [Default::default(); FEW];
-            for (key_of, label) in keys.iter_mut().zip(&*labels) {
-                *key_of = key(*label);
-            }
-            keys[..len].sort_unstable();
-            for (label, key) in labels.iter_mut().zip(keys) {
-                *label = T::Wide::label(key);
-            }
-        }
-        _ => labels.sort_unstable_by_key(|label| key(*label)),
-    }
+    kernel::sort_best_first(row.logits(), labels);
 }

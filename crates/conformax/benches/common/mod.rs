@@ -1,7 +1,7 @@
 //! Data and the yardstick of the benchmarks.
 #![allow(dead_code, clippy::unwrap_used, missing_docs)]
 
-use conformax::{Alpha, Choice, Labelled, Score, Selection, Tuner};
+use conformax::{Alpha, Choice, Labelled, Row, Score, Selection, Tuner};
 use half::f16;
 
 /// Logits in row order with true labels.
@@ -94,11 +94,32 @@ impl Tiled {
         wide
     }
 
+    /// The first rows alone.
+    pub fn first(&self, rows: usize) -> Self {
+        let (logits, labels) = (self.logits[..rows * self.classes].to_vec(), self.labels[..rows].to_vec());
+        Self { logits, labels, classes: self.classes }
+    }
+
     pub fn with_random_labels(&self) -> Self {
         let labels =
             (0..self.labels.len() as u64).map(|row| (row * 2_654_435_761 % self.classes as u64) as u32);
         Self { logits: self.logits.clone(), labels: labels.collect(), classes: self.classes }
     }
+}
+
+/// The threshold at which sets hold half the labels: the median of the scores of the labels in the middle of their rows.
+pub fn threshold_of_half<S: Score>(score: &S, data: &Tiled) -> f64 {
+    let rows = data.logits.chunks_exact(data.classes).take(501);
+    let mut scores: Vec<f64> = rows
+        .map(|logits| {
+            let mut labels: Vec<u32> = (0..data.classes as u32).collect();
+            let logit = |label: &u32| logits[*label as usize];
+            labels.sort_unstable_by(|a, b| logit(b).total_cmp(&logit(a)));
+            score.score(Row::new(logits).unwrap(), labels[data.classes / 2 - 1])
+        })
+        .collect();
+    scores.sort_unstable_by(f64::total_cmp);
+    scores[scores.len() / 2]
 }
 
 /// The yardstick: the fastest row-max pass we have, and nothing else: no checks.

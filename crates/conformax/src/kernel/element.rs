@@ -30,6 +30,11 @@ pub trait Wide: Copy + PartialOrd + Send + Sync + std::ops::Add<Output = Self> {
     fn key(self, label: u32) -> Self::Key;
     fn label(key: Self::Key) -> u32;
     fn to_f64(self) -> f64;
+    /// `self − other` in this type, then in single precision.
+    fn above(self, other: Self) -> f32;
+    fn nearest(value: f64) -> Self;
+    /// The next value above.
+    fn following(self) -> Self;
     /// A value no larger than `bound` and close to it.
     fn at_most(bound: f64) -> Self;
     /// A value no smaller than `bound` and close to it.
@@ -59,6 +64,21 @@ impl Wide for f32 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         f64::from(self)
+    }
+
+    #[inline(always)]
+    fn above(self, other: Self) -> f32 {
+        self - other
+    }
+
+    #[inline(always)]
+    fn nearest(value: f64) -> Self {
+        value as Self
+    }
+
+    #[inline(always)]
+    fn following(self) -> Self {
+        self.next_up()
     }
 
     #[inline(always)]
@@ -94,6 +114,21 @@ impl Wide for f64 {
     #[inline(always)]
     fn to_f64(self) -> f64 {
         self
+    }
+
+    #[inline(always)]
+    fn above(self, other: Self) -> f32 {
+        (self - other) as f32
+    }
+
+    #[inline(always)]
+    fn nearest(value: f64) -> Self {
+        value
+    }
+
+    #[inline(always)]
+    fn following(self) -> Self {
+        self.next_up()
     }
 
     #[inline(always)]

@@ -1,5 +1,6 @@
 //! The labels within a band of distances below the maximum: the only ones that a threshold leaves open.
 
+use super::boundary::Boundary;
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
 use super::{GROUP, any_reaches};
@@ -24,13 +25,33 @@ pub(crate) fn shortlist_band<T: Element>(
     distance: f64,
     out: &mut Vec<u32>,
 ) {
+    shortlist_at_most(row, max, beyond, distance, usize::MAX, out);
+}
+
+/// The same unless there are more than `most`: then some of them, and `false`, without a look at the rest of the row.
+#[inline]
+pub(crate) fn shortlist_at_most<T: Element>(
+    row: &[T],
+    max: f64,
+    beyond: f64,
+    distance: f64,
+    most: usize,
+    out: &mut Vec<u32>,
+) -> bool {
     let band = Band { max, beyond, distance };
+    let most = out.len().saturating_add(most);
     if row.len() < GROUP {
         // Shorter than the cost of choosing an instruction set.
         band.collect_each(row, 0, band.bound::<T::Wide>(), out);
+        out.len() <= most
     } else {
-        Isa::best().dispatch(Shortlist { row, band, out });
+        Isa::best().dispatch(Shortlist { row, band, most, out })
     }
+}
+
+/// Appends, in index order, every label from the boundary's outer end up; returns how many of them reach the inner end.
+pub(crate) fn labels_above<T: Element>(row: &[T], ends: Boundary<T::Wide>, out: &mut Vec<u32>) -> usize {
+    Isa::best().dispatch(Above { row, ends, out })
 }
 
 /// The labels with `fl(max − z) ≤ distance` of a row of at most 32, as bits. Without a branch: a wrong guess would cost
@@ -55,14 +76,25 @@ impl Band {
     }
 
     #[inline(always)]
-    fn collect<T: Element>(self, group: &[T], first: u32, bound: T::Wide, out: &mut Vec<u32>) {
+    fn collect<T: Element>(
+        self,
+        group: &[T],
+        first: u32,
+        bound: T::Wide,
+        most: usize,
+        out: &mut Vec<u32>,
+    ) -> bool {
         let (parts, rest) = group.as_chunks::<PART>();
         for (part, first) in parts.iter().zip((first..).step_by(PART)) {
             if any_reaches(part, bound) {
                 self.collect_each(part, first, bound, out);
+                if out.len() > most {
+                    return false;
+                }
             }
         }
         self.collect_each(rest, first + (group.len() - rest.len()) as u32, bound, out);
+        out.len() <= most
     }
 
     /// At most 64 labels. Which of them may be held is a word of bits first: that takes no branch, and a wrong guess
@@ -95,24 +127,69 @@ impl Band {
 struct Shortlist<'a, 'b, T> {
     row: &'a [T],
     band: Band,
+    most: usize,
     out: &'b mut Vec<u32>,
 }
 
 impl<T: Element> Kernel for Shortlist<'_, '_, T> {
-    type Output = ();
+    type Output = bool;
 
     #[inline(always)]
-    fn run(self) {
+    fn run(self) -> bool {
         let bound = self.band.bound::<T::Wide>();
         let (groups, rest) = self.row.as_chunks::<GROUP>();
         let mut first = 0;
         for group in groups {
-            if any_reaches(group, bound) {
-                self.band.collect(group, first, bound, self.out);
+            if any_reaches(group, bound) && !self.band.collect(group, first, bound, self.most, self.out) {
+                return false;
             }
             first += GROUP as u32;
         }
-        self.band.collect(rest, first, bound, self.out);
+        self.band.collect(rest, first, bound, self.most, self.out)
+    }
+}
+
+struct Above<'a, 'b, T: Element> {
+    row: &'a [T],
+    ends: Boundary<T::Wide>,
+    out: &'b mut Vec<u32>,
+}
+
+impl<T: Element> Kernel for Above<'_, '_, T> {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let Boundary { inside, outside } = self.ends;
+        let (groups, rest) = self.row.as_chunks::<GROUP>();
+        let (mut reached, mut first) = (0, 0);
+        for group in groups {
+            if any_reaches(group, outside) {
+                // Every label is written and the next one takes its place unless it stays: there are too many for a branch
+                // that guesses.
+                let (mut found, mut len) = ([0; GROUP], 0);
+                for (part, first) in group.as_chunks::<PART>().0.iter().zip((first..).step_by(PART)) {
+                    if any_reaches(part, outside) {
+                        for lane in 0..PART {
+                            let logit = part[lane].widen();
+                            found[len % GROUP] = first + lane as u32;
+                            len += usize::from(logit >= outside);
+                            reached += usize::from(logit >= inside);
+                        }
+                    }
+                }
+                self.out.extend_from_slice(&found[..len]);
+            }
+            first += GROUP as u32;
+        }
+        for (label, logit) in (first..).zip(rest) {
+            let logit = logit.widen();
+            if logit >= outside {
+                self.out.push(label);
+                reached += usize::from(logit >= inside);
+            }
+        }
+        reached
     }
 }
 
@@ -131,8 +208,24 @@ mod tests {
                 for isa in Isa::available() {
                     let mut out = Vec::new();
                     let band = Band { max, beyond: f64::NEG_INFINITY, distance };
-                    isa.dispatch(Shortlist { row: &row, band, out: &mut out });
+                    let whole = isa.dispatch(Shortlist { row: &row, band, most: plain.len(), out: &mut out });
+                    assert!(whole && out == plain, "{isa:?} {len} {distance}");
+                    out.clear();
+                    let less = plain.len() - 1;
+                    let whole = isa.dispatch(Shortlist { row: &row, band, most: less, out: &mut out });
+                    assert!(!whole && plain.starts_with(&out), "{isa:?} {len} {distance}");
+                    // The outer end is a logit of the row, or below all of them.
+                    let lowest = plain.iter().map(|label| row[*label as usize]).fold(f32::INFINITY, f32::min);
+                    let inside = (max - distance / 2.0) as f32;
+                    out.clear();
+                    let ends = Boundary { inside, outside: lowest };
+                    let reached = isa.dispatch(Above { row: &row, ends, out: &mut out });
                     assert_eq!(out, plain, "{isa:?} {len} {distance}");
+                    assert_eq!(
+                        reached,
+                        row.iter().filter(|z| **z >= inside).count(),
+                        "{isa:?} {len} {distance}"
+                    );
                 }
                 let mut out = Vec::new();
                 shortlist(&row, max, distance / 2.0, &mut out);

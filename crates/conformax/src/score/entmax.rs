@@ -3,12 +3,14 @@
 //! Calibrating it picks a temperature: `{y : s(z, y) ≤ q}` is the support of `γ-entmax(βz)` at `β = δ/q`, plus
 //! labels that sit on the boundary. No ranking is needed and ties need no rule.
 
-use super::Score;
 use super::paths::{Paths, Seal};
 use super::ranking::Ranking;
 use super::softmax::softmax_over;
+use super::{Score, sort_best_first};
 use crate::activation::normalize_gaps;
-use crate::kernel::{Bounds, Growth, NARROW, Order, gap_norm, keep_lanes, math, near_bits, shortlist};
+use crate::kernel::{
+    Bounds, Growth, NARROW, Order, boundary, gap_norm, keep_lanes, labels_above, math, near_bits, shortlist,
+};
 use crate::spec::{Listed, Parameters};
 use crate::{Gamma, Logit, Result, Row, ScoreSpec};
 
@@ -195,6 +197,12 @@ fn slack(classes: usize) -> f64 {
     SLACK.max(30.0 * f64::EPSILON * classes as f64)
 }
 
+/// Labels within reach of a threshold that are ranked before any is decided; of more, the members are found first.
+const FEW: usize = 40;
+
+/// Labels left to the definition, each at the price of a pass over the row.
+const MOST_OPEN: usize = 16;
+
 /// Thresholds whose squares are safe to compare; outside, every label is scored.
 const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e140;
 
@@ -283,15 +291,50 @@ impl EntmaxScore {
     /// Kept out of the way of narrow rows, which take less time than this function's prologue.
     #[inline(never)]
     fn wide_set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
+        if self.gamma == Gamma::SOFTMAX {
+            // The score is the gap.
+            let start = out.len();
+            shortlist(row.logits(), row.max(), threshold, out);
+            return sort_best_first(row, &mut out[start..]);
+        }
         // For γ > 2 few labels come near that, as several ahead add up to more than any gap: `search` starts with the
         // nearest and learns from them how far to look.
         let nearest = self.gamma.delta() < 1.0 && ESTIMATES_ARE_SAFE.contains(&threshold);
         let reach = if nearest { 0.4 * threshold } else { threshold };
-        let ranking = Ranking::within(row, out, reach);
+        let Some(ranking) = Ranking::within_at_most(row, out, reach, FEW) else {
+            return self.large_set_into(row, threshold, out);
+        };
         match nearest {
             true => self.keep(ranking, threshold, false),
             false if ranking.len() <= 2 => ranking.finish_all(),
             false => self.keep(ranking, threshold, true),
+        }
+    }
+
+    /// Many labels are within reach: the place where scores pass the threshold comes first, and only members are sorted.
+    fn large_set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
+        let start = out.len();
+        let mut open = usize::MAX;
+        if let Some(ends) = boundary(row.logits(), row.max(), threshold, Order::from(self.gamma)) {
+            let inside = labels_above(row.logits(), ends, out);
+            open = out.len() - start - inside;
+            if open > 0 && open <= MOST_OPEN {
+                let mut kept = start;
+                for place in start..out.len() {
+                    let label = out[place];
+                    let logit = row.logits()[label as usize].widen();
+                    out[kept] = label;
+                    kept += usize::from(logit >= ends.inside || self.score(row, label) <= threshold);
+                }
+                out.truncate(kept);
+            }
+        }
+        if open <= MOST_OPEN {
+            sort_best_first(row, &mut out[start..]);
+        } else {
+            // Estimates in double precision leave fewer open.
+            out.truncate(start);
+            self.keep(Ranking::within(row, out, threshold), threshold, true);
         }
     }
 
@@ -433,6 +476,53 @@ mod tests {
                 let mut set = Vec::new();
                 score.set_into(row, threshold, &mut set);
                 assert_eq!(set.len(), size, "{classes}");
+            }
+        }
+    }
+
+    /// Sets around the number from which members are found before they are ranked, with thresholds on the scores of labels
+    /// and right beside them.
+    #[test]
+    fn large_sets_are_the_definition() {
+        let draw = |i: usize| ((i * 7919) % 1013) as f32;
+        let ties: Vec<f32> = (0..600).map(|i| (draw(i) / 100.0).floor() - 3.0).collect();
+        let mut masked: Vec<f32> = (0..300).map(|i| draw(i) / 64.0).collect();
+        masked[100..180].fill(f32::NEG_INFINITY);
+        let rows = [
+            (0..1000).map(|i| draw(i) / 50.0 - 9.0).collect(),
+            (0..65).map(|i| draw(i) * 1e-3).collect(),
+            (0..300).map(|i| draw(i) * 1e5).collect(),
+            (0..300).map(|i| draw(i) * 1e-30).collect(),
+            (0..300).map(|i| 1e7 + draw(i)).collect(),
+            vec![0.25; 200],
+            ties,
+            masked,
+        ];
+        for logits in rows {
+            same_sets(&logits);
+            same_sets(&logits.iter().map(|z| f64::from(*z) / 3.0).collect::<Vec<_>>());
+            #[cfg(feature = "half")]
+            same_sets(&logits.iter().map(|z| half::bf16::from_f32(*z)).collect::<Vec<_>>());
+        }
+    }
+
+    fn same_sets<T: Logit>(logits: &[T]) {
+        let row = Row::new(logits).unwrap();
+        let mut ranked: Vec<u32> = (0..row.classes() as u32).collect();
+        sort_best_first(row, &mut ranked);
+        for gamma in [1.0, 1.1, 1.3, 1.5, 1.7, 2.0, 2.2, 3.0, 5.0] {
+            let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+            let scores: Vec<f64> = ranked.iter().map(|label| score.score(row, *label)).collect();
+            for size in [1, 2, FEW - 1, FEW, FEW + 1, 64, 65, 120, ranked.len() / 2, ranked.len()] {
+                let own = scores[size.min(ranked.len()) - 1];
+                for threshold in [own.next_down(), own, own.next_up(), own * 1.01] {
+                    let mut set = vec![7];
+                    score.set_into(row, threshold, &mut set);
+                    let inside = |place: &usize| scores[*place] <= threshold;
+                    let wanted: Vec<u32> =
+                        (0..ranked.len()).filter(inside).map(|place| ranked[place]).collect();
+                    assert_eq!(set[1..], wanted, "gamma {gamma}, threshold {threshold:e}, size {size}");
+                }
             }
         }
     }

@@ -5,7 +5,7 @@
 use super::paths::{Paths, Seal};
 use super::softmax::Softmax;
 use super::{Score, sort_best_first};
-use crate::kernel::shortlist;
+use crate::kernel::{SINGLE_ERROR, exp_sum_in_single, math, shortlist};
 use crate::spec::{Listed, Parameters};
 use crate::{Logit, Result, Row, ScoreSpec};
 
@@ -22,6 +22,23 @@ pub struct InvProbScore;
 #[inline]
 fn inv_prob(softmax: Softmax, logit: f64) -> f64 {
     if logit == f64::NEG_INFINITY { f64::INFINITY } else { 1.0 - softmax.p(logit) }
+}
+
+/// Probabilities at which the roundings of `1 − p` and of the definition's sum are far below the error of a sum in single
+/// precision.
+const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-6..1.0;
+
+/// Leaves those labels from `start` on in `out` whose score says so.
+fn keep_by_score<T: Logit>(row: Row<'_, T>, threshold: f64, start: usize, out: &mut Vec<u32>) {
+    let softmax = Softmax::of(row);
+    let mut kept = start;
+    for place in start..out.len() {
+        if inv_prob(softmax, row.logit(out[place])) <= threshold {
+            out[kept] = out[place];
+            kept += 1;
+        }
+    }
+    out.truncate(kept);
 }
 
 impl Score for InvProbScore {
@@ -55,18 +72,21 @@ impl Paths for InvProbScore {
 
     fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
         let start = out.len();
-        let softmax = Softmax::of(row);
-        // 1 − p rounds by less than 2e-16, so a label in the set has p of at least this.
-        let floor = 1.0 - threshold - 4e-16;
-        shortlist(row.logits(), row.max(), softmax.distance_of(floor), out);
-        let mut kept = start;
-        for place in start..out.len() {
-            if inv_prob(softmax, row.logit(out[place])) <= threshold {
-                out[kept] = out[place];
-                kept += 1;
+        let floor = 1.0 - threshold;
+        if ESTIMATES_ARE_SAFE.contains(&floor) {
+            // p = e^(z − max)/Σ reaches the floor down to this distance from the maximum; a relative error of the sum is an
+            // absolute one here.
+            let reach = -math::ln(floor * exp_sum_in_single(row.logits(), row.max()));
+            shortlist(row.logits(), row.max(), reach + 2.0 * SINGLE_ERROR, out);
+            let certain = reach - 2.0 * SINGLE_ERROR;
+            if out[start..].iter().any(|label| row.max() - row.logit(*label) > certain) {
+                keep_by_score(row, threshold, start, out);
             }
+        } else {
+            // 1 − p rounds by less than 2e-16, so a label in the set has p of at least this.
+            shortlist(row.logits(), row.max(), Softmax::of(row).distance_of(floor - 4e-16), out);
+            keep_by_score(row, threshold, start, out);
         }
-        out.truncate(kept);
         sort_best_first(row, &mut out[start..]);
     }
 

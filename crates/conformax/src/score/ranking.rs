@@ -3,7 +3,7 @@
 //! A set is a prefix of the ranking and mostly a short one. Labels are taken up in bands of distance below the
 //! maximum, one pass of comparisons each, and a band is sorted a stretch at a time.
 
-use crate::kernel::{Wide, shortlist_band};
+use crate::kernel::{Wide, shortlist_at_most, shortlist_band};
 use crate::score::sort_best_first;
 use crate::{Logit, Row};
 
@@ -51,6 +51,23 @@ impl<'a, 'r, T: Logit> Ranking<'a, 'r, T> {
         let mut ranking = Self::new(row, labels, &[]);
         ranking.reach(distance);
         ranking
+    }
+
+    /// The same, unless there are more than `most`: then the caller's buffer is left as it was.
+    #[inline]
+    pub(crate) fn within_at_most(
+        row: Row<'r, T>,
+        labels: &'a mut Vec<u32>,
+        distance: f64,
+        most: usize,
+    ) -> Option<Self> {
+        let start = labels.len();
+        if shortlist_at_most(row.logits(), row.max(), f64::NEG_INFINITY, distance, most, labels) {
+            Some(Self { row, labels, start, sorted: start, bands: &[], beyond: distance })
+        } else {
+            labels.truncate(start);
+            None
+        }
     }
 
     /// The labels whose bits are set.

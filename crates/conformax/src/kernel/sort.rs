@@ -1,0 +1,122 @@
+//! Labels in the order of their logits.
+
+use super::element::{Element, Wide};
+use super::isa::{Isa, Kernel};
+
+/// Up to this many labels each one's place is the number of keys before its own: more comparisons than a sort makes, but
+/// several at a time and with no branch to guess.
+const FEW: usize = 64;
+
+/// Sorts labels by falling logit; equal logits by index.
+#[inline]
+pub(crate) fn sort_best_first<T: Element>(row: &[T], labels: &mut [u32]) {
+    let key = |label: u32| row[label as usize].widen().key(label);
+    match labels.len() {
+        0 | 1 => {}
+        2 => {
+            let [first, second] = [labels[0], labels[1]];
+            let swap = key(second) < key(first);
+            (labels[0], labels[1]) = if swap { (second, first) } else { (first, second) };
+        }
+        len @ 3..=8 => {
+            let mut keys = [Default::default(); 8];
+            for (key_of, label) in keys.iter_mut().zip(&*labels) {
+                *key_of = key(*label);
+            }
+            for key in &keys[..len] {
+                let place = keys[..len].iter().map(|other| usize::from(other < key)).sum::<usize>();
+                labels[place] = T::Wide::label(*key);
+            }
+        }
+        9..=FEW => Isa::best().dispatch(Few { row, labels }),
+        _ => sort_many(row, labels),
+    }
+}
+
+struct Few<'a, 'b, T> {
+    row: &'a [T],
+    labels: &'b mut [u32],
+}
+
+impl<T: Element> Kernel for Few<'_, '_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let mut keys = [Default::default(); FEW];
+        let keys = &mut keys[..self.labels.len()];
+        for (key, label) in keys.iter_mut().zip(&*self.labels) {
+            *key = self.row[*label as usize].widen().key(*label);
+        }
+        if size_of_val(&keys[0]) > size_of::<u64>() {
+            // No register compares these.
+            keys.sort_unstable();
+            for (label, key) in self.labels.iter_mut().zip(keys) {
+                *label = T::Wide::label(*key);
+            }
+            return;
+        }
+        for key in &*keys {
+            let mut place = 0_u64;
+            for other in &*keys {
+                place += u64::from(other < key);
+            }
+            self.labels[place as usize] = T::Wide::label(*key);
+        }
+    }
+}
+
+/// Keys beside each other need no look-ups while they are sorted.
+#[inline(never)]
+fn sort_many<T: Element>(row: &[T], labels: &mut [u32]) {
+    let mut keys: Vec<_> = labels.iter().map(|label| row[*label as usize].widen().key(*label)).collect();
+    keys.sort_unstable();
+    for (label, key) in labels.iter_mut().zip(keys) {
+        *label = T::Wide::label(key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sorts<T: Element + PartialOrd>(row: &[T]) {
+        let mut plain: Vec<u32> = (0..row.len() as u32).collect();
+        plain.sort_by(|a, b| row[*b as usize].partial_cmp(&row[*a as usize]).unwrap());
+        let mut labels: Vec<u32> = (0..row.len() as u32).collect();
+        sort_best_first(row, &mut labels);
+        assert_eq!(labels, plain, "in index order");
+        labels.reverse();
+        sort_best_first(row, &mut labels);
+        assert_eq!(labels, plain, "in any order");
+        if (1..=FEW).contains(&row.len()) {
+            for isa in Isa::available() {
+                labels.reverse();
+                isa.dispatch(Few { row, labels: &mut labels });
+                assert_eq!(labels, plain, "{isa:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sorts_as_a_stable_sort_whatever_the_number() {
+        for len in [0, 1, 2, 3, 8, 9, 31, 32, 33, 63, 64, 65, 66, 257, 2000] {
+            let mut row: Vec<f64> = (0..len).map(|i| f64::from((i * 7919) % 101) / 7.0 - 8.0).collect();
+            if len > 4 {
+                (row[1], row[2], row[3], row[4]) = (f64::NEG_INFINITY, -0.0, 0.0, f64::MIN_POSITIVE / 4.0);
+            }
+            sorts(&row);
+            sorts(&row.iter().map(|z| *z as f32).collect::<Vec<_>>());
+            sorts(&vec![2.5_f32; row.len()]);
+            sorts(&row.iter().map(|z| z * 1e300).collect::<Vec<_>>());
+        }
+    }
+
+    #[cfg(feature = "half")]
+    #[test]
+    fn sorts_every_half_float() {
+        let finite = |z: &half::f16| !z.is_nan() && *z != half::f16::INFINITY;
+        let row: Vec<half::f16> = (0..=u16::MAX).map(half::f16::from_bits).filter(finite).collect();
+        sorts(&row);
+    }
+}
