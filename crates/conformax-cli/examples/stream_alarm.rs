@@ -1,7 +1,7 @@
 //! How often the alarm rises though nothing changed, and how soon where something did: the table and the figure of
 //! `docs/streams.md`.
 //!
-//!     cargo run --release -p conformax-report --example stream_alarm > docs/figures/stream-alarm.svg
+//!     cargo run --release -p conformax-cli --example stream_alarm > docs/figures/stream-alarm.svg
 //!
 //! The table goes to standard error. Everything is drawn from seeds, so every run gives the same.
 #![allow(clippy::print_stdout, reason = "the figure is the output")]
