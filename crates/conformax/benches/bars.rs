@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use conformax::{
-    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Score,
-    Thresholds, entmax_grid, raps_grid, score_labels,
+    Alpha, Calibration, Calibrator, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore,
+    Scheme, Score, Taxonomy, Thresholds, entmax_grid, raps_grid, score_all_labels, score_labels,
 };
 
 #[path = "common/mod.rs"]
@@ -66,6 +66,67 @@ fn procedure<S: Score + Clone>(data: &Tiled, score: S, name: &str, score_bar: Op
         line(&format!("score {name}"), bar, scores / max, bytes, scores, "");
     }
     line(&format!("sets {name}"), set_bar, sets / max, bytes, sets, &note);
+}
+
+fn calibrated<S: Score + Clone>(data: &Tiled, score: S, scheme: Scheme) -> Calibration<S> {
+    let mut calibrator = Calibrator::new(score, data.classes).unwrap().under(scheme).unwrap();
+    let weights = vec![1.0; data.labels.len()];
+    let logits = Logits::new(&data.logits, data.classes).unwrap().with_weights(&weights).unwrap();
+    calibrator.extend(logits.labelled(&data.labels).unwrap()).unwrap();
+    calibrator.finish().unwrap()
+}
+
+/// One job over all rows on one thread, against the max pass.
+fn over_max(data: &Tiled, name: &str, bar: &str, note: &str, mut job: impl FnMut() + Send) {
+    let mut pass = || drop(black_box(row_maxima(&data.logits, data.classes)));
+    let [max, seconds] = pool(1).install(|| best(7, [&mut pass, &mut job]));
+    line(name, bar, seconds / max, size_of_val(&data.logits[..]) as f64, seconds, note);
+}
+
+fn sets<S: Score + Clone>(data: &Tiled, model: &Predictor<S>, name: &str, bar: &str) {
+    let logits = Logits::new(&data.logits, data.classes).unwrap();
+    let size = model.predict(logits).unwrap().labels().len() as f64 / logits.len() as f64;
+    let note = format!("threshold {:.4}, mean size {size:.2}", model.thresholds().as_slice()[0]);
+    over_max(data, name, bar, &note, || drop(black_box(model.predict(logits).unwrap())));
+}
+
+/// Scores and p-values of all labels.
+fn every_label(data: &Tiled) {
+    let some = data.first(200);
+    let logits = Logits::new(&some.logits, some.classes).unwrap();
+    for (gamma, bar) in [(1.5, "<= 15"), (2.0, "<= 15"), (1.3, "<= 80"), (3.0, "<= 80")] {
+        let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+        over_max(&some, &format!("scores of all labels, gamma {gamma}"), bar, "", || {
+            drop(black_box(score_all_labels(&score, logits).unwrap()));
+        });
+    }
+    let model = calibrated(&data.first(5_000), EntmaxScore::default(), Scheme::default());
+    over_max(&some, "p-values of all labels, 5,000 calibrating rows", "<= 30", "", || {
+        drop(black_box(model.p_values(logits).unwrap()));
+    });
+}
+
+/// Calibrating and predicting by class and by weights of rows, against the same without.
+fn promises(data: &Tiled, score: EntmaxScore) {
+    let weights: Vec<f64> = (0..data.labels.len()).map(|row| 0.5 + (row % 16) as f64 / 16.0).collect();
+    let logits = Logits::new(&data.logits, data.classes).unwrap().with_weights(&weights).unwrap();
+    let alpha = Alpha::new(0.1).unwrap();
+    let run = |scheme: Scheme| {
+        let mut calibrator = Calibrator::new(score, data.classes).unwrap().under(scheme).unwrap();
+        calibrator.extend(logits.labelled(&data.labels).unwrap()).unwrap();
+        drop(black_box(calibrator.finish().unwrap().at(alpha).0.predict(logits).unwrap()));
+    };
+    let [plain, by_class, weighted] = pool(1).install(|| {
+        best(
+            5,
+            [&mut || run(Scheme::default()), &mut || run(Scheme::Groups(Taxonomy::Label)), &mut || {
+                run(Scheme::RowWeights)
+            }],
+        )
+    });
+    let bytes = size_of_val(&data.logits[..]) as f64;
+    line("calibrate and predict by class, over plain", "<= 1.5", by_class / plain, bytes, by_class, "");
+    line("calibrate and predict by row weight, over plain", "<= 2", weighted / plain, bytes, weighted, "");
 }
 
 /// Speed-up of two threads over one, beside that of the max pass.
@@ -154,58 +215,47 @@ fn main() {
         procedure(&data, entmax(gamma), &format!("gamma {gamma}"), Some("<= 1.5"), "<= 2.5");
     }
     for gamma in [1.1, 1.3, 3.0] {
-        procedure(&data, entmax(gamma), &format!("gamma {gamma}"), Some("<= 2.5"), "<= 4");
+        procedure(&data, entmax(gamma), &format!("gamma {gamma}"), Some("<= 2.5"), "<= 3.5");
     }
-    procedure(&data, InvProbScore, "inv_prob", None, "<= 10");
+    procedure(&data, InvProbScore, "inv_prob", None, "<= 5");
     let raps = RapsScore { draw: Draw::Seeded(0), ..RapsScore::default() };
-    procedure(&data, raps, "raps", None, "<= 16");
+    procedure(&data, raps, "raps", None, "<= 10");
     two_threads(&data, entmax(1.5), "gamma 1.5", |pass| format!(">= {:.2}", 0.9 * pass));
     two_threads(&data, InvProbScore, "inv_prob", |_| ">= 1.7".into());
     two_threads(&data, raps, "raps", |_| ">= 1.7".into());
-    procedure(
-        &Tiled::narrow(if quick { 500_000 } else { 2_000_000 }),
-        entmax(1.5),
-        "gamma 1.5, K = 10",
-        None,
-        "<= 6",
-    );
+    let narrow = Tiled::narrow(if quick { 500_000 } else { 2_000_000 });
+    for (gamma, bar) in [(1.0, "<= 6"), (1.5, "<= 6"), (2.0, "<= 6"), (1.3, "<= 12"), (3.0, "<= 12")] {
+        procedure(&narrow, entmax(gamma), &format!("gamma {gamma}, K = 10"), None, bar);
+    }
+    drop(narrow);
     procedure(
         &Tiled::wide(if quick { 100 } else { 400 }),
         entmax(1.5),
         "gamma 1.5, K = 128,256",
         None,
-        "<= 2.5",
+        "<= 2",
     );
     let few = Tiled::imagenet(5_000);
     selection(&few, &entmax_grid(), "gamma");
     selection(&few, &[entmax_grid()[1], entmax_grid()[8]], "two gammas far apart");
     selection(&few, &raps_grid(few.classes, Draw::Seeded(0)), "raps");
     selection(&Tiled::narrow(50_000), &entmax_grid(), "gamma, K = 10");
-    let adversarial = data.with_random_labels();
+    for (gamma, alpha, bar) in [(2.0, 0.01, "<= 12"), (1.5, 0.01, "<= 12"), (1.5, 0.05, "<= 2.5")] {
+        let model = calibrated(&data, entmax(gamma), Scheme::default()).at(Alpha::new(alpha).unwrap()).0;
+        sets(&data, &model, &format!("sets gamma {gamma}, alpha {alpha}"), bar);
+    }
+    let some = data.first(2_000);
+    for gamma in [1.0, 1.3, 1.5, 2.0, 3.0] {
+        let threshold = Thresholds::One(common::threshold_of_half(&entmax(gamma), &data));
+        let model = Predictor::new(entmax(gamma), threshold);
+        sets(&some, &model, &format!("sets gamma {gamma}, half the labels"), "<= 40");
+    }
+    every_label(&data);
+    promises(&data, entmax(1.5));
+    let adversarial = data.with_random_labels().first(2_000);
     let logits = Logits::new(&adversarial.logits, adversarial.classes).unwrap();
-    let model = Calibration::of(entmax(2.0), logits.labelled(&adversarial.labels).unwrap()).unwrap();
-    let model = model.at(Alpha::new(0.01).unwrap()).0;
-    let few = logits.rows(0..2_000);
-    let [max, scores, sets] = pool(1).install(|| {
-        best(
-            3,
-            [
-                &mut || {
-                    black_box(row_maxima(few.as_slice(), adversarial.classes));
-                },
-                &mut || {
-                    black_box(
-                        score_labels(&entmax(2.0), few.labelled(&adversarial.labels[..few.len()]).unwrap())
-                            .unwrap(),
-                    );
-                },
-                &mut || {
-                    black_box(model.predict(few).unwrap());
-                },
-            ],
-        )
+    let labelled = logits.labelled(&adversarial.labels).unwrap();
+    over_max(&adversarial, "adversarial: score gamma 2, random labels", "none", "", || {
+        drop(black_box(score_labels(&entmax(2.0), labelled).unwrap()));
     });
-    let bytes = size_of_val(few.as_slice()) as f64;
-    line("adversarial: score gamma 2, random labels", "none", scores / max, bytes, scores, "");
-    line("adversarial: sets gamma 2, alpha 0.01", "none", sets / max, bytes, sets, "");
 }

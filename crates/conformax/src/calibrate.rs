@@ -798,14 +798,21 @@ impl<T: Logit> Question for PValues<'_, T> {
         let (mut labels, mut scores) = (Vec::new(), Vec::new());
         visit_rows(self.first, self.chunk, |_, row| {
             // A label beyond the largest finite calibration score is behind none but infinite ones, whatever its own
-            // score; only the others need theirs.
+            // score; only the others need theirs, and most of them no more than an estimate.
             let start = all.len();
-            all.extend((0..row.classes() as u32).map(|label| self.at(row, label, f64::INFINITY)));
             labels.clear();
             scores.clear();
-            score.scored_set_into(row, self.largest, &mut labels, &mut scores);
-            for (label, score) in labels.iter().zip(&scores) {
-                all[start + *label as usize] = self.at(row, *label, *score);
+            let off = score.estimated_set_into(row, self.largest, &mut labels, &mut scores);
+            let beyond = |label: u32| self.at(row, label, f64::INFINITY);
+            match labels.len() == row.classes() {
+                true => all.resize(start + row.classes(), PValue::impossible(0)),
+                false => all.extend((0..row.classes() as u32).map(beyond)),
+            }
+            for (label, estimate) in labels.iter().zip(&scores) {
+                let [least, most] = [1.0 - off, 1.0 + off].map(|part| self.at(row, *label, estimate * part));
+                // A calibration score lies between: which side of it this one is on takes the definition.
+                let p = if least == most { least } else { self.at(row, *label, score.score(row, *label)) };
+                all[start + *label as usize] = p;
             }
             Ok(())
         })?;

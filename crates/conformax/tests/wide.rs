@@ -1,7 +1,8 @@
 //! As many classes as a language model has words, and as few as one.
 
 use conformax::{
-    EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Row, Score, ScoreSpec, Thresholds,
+    Calibration, EntmaxScore, Gamma, InvProbScore, Logits, PValue, Predictor, RapsScore, Row, Score,
+    ScoreSpec, Thresholds,
 };
 
 const CLASSES: usize = 200_000;
@@ -56,4 +57,37 @@ fn one_class_is_always_right() {
     let logits = [-3.5_f32];
     let model = Predictor::new(EntmaxScore::default(), Thresholds::One(0.0));
     assert_eq!(model.predict(Logits::new(&logits, 1).unwrap()).unwrap().labels(), [0]);
+}
+
+/// Every score of the first row is a calibration score too, so that no estimate can tell on which side of it a label is; of
+/// the second row none is, so that estimates do.
+#[test]
+fn p_values_are_the_definition_on_and_off_calibration_scores() {
+    const LABELS: usize = 150;
+    let row: Vec<f64> = (0..LABELS).map(|k| ((k * 7919) % 1009) as f64 / 77.0).collect();
+    let other: Vec<f64> = row.iter().map(|z| z * 1.07 + 0.1).collect();
+    let labels: Vec<u32> = (0..LABELS as u32).collect();
+    for gamma in [1.0, 1.3, 1.5, 2.0, 3.0] {
+        let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+        let calibrating = row.repeat(LABELS);
+        let calibrating = Logits::new(&calibrating, LABELS).unwrap().labelled(&labels).unwrap();
+        let calibration = Calibration::of(score, calibrating).unwrap();
+        let scores = |logits: &[f64]| -> Vec<f64> {
+            let row = Row::new(logits).unwrap();
+            labels.iter().map(|label| score.score(row, *label)).collect()
+        };
+        let known = scores(&row);
+        for logits in [&row, &other] {
+            let count = |own: f64| known.iter().filter(|score| **score >= own).count() as u128 + 1;
+            let wanted: Vec<PValue> = scores(logits)
+                .into_iter()
+                .map(|own| PValue { count: count(own), of: LABELS as u128 + 1 })
+                .collect();
+            assert_eq!(
+                calibration.p_values(Logits::new(logits, LABELS).unwrap()).unwrap(),
+                wanted,
+                "gamma {gamma}"
+            );
+        }
+    }
 }

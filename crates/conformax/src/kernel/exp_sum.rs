@@ -127,7 +127,7 @@ mod tests {
             (0..100_000).map(|i| if i == 77 { 11.0 } else { f64::from(i % 7) / 70.0 }).collect(),
             (0..1000).map(|i| -f64::from(i) / 3.0).collect(),
             (0..1000).map(|i| 1e6 + f64::from(i % 16) / 16.0).collect(),
-            (0..40).map(|i| -(2.0_f64.powi(i - 20))).collect(),
+            (0..40).map(|i| -f64::from_bits((1003 + i) << 52)).collect(),
             (0..33).map(|i| if i == 32 { 0.0 } else { f64::NEG_INFINITY }).collect(),
             (0..300).map(|i| f64::from(i) * 1e300).collect(),
         ];

@@ -169,6 +169,34 @@ impl Paths for EntmaxScore {
         }
     }
 
+    fn estimated_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        estimates: &mut Vec<f64>,
+    ) -> f64 {
+        let norm: fn(&GapSums) -> f64 = match Order::from(self.gamma) {
+            Order::One if ESTIMATES_ARE_SAFE.contains(&threshold) => |sums| sums.gaps,
+            Order::Two if ESTIMATES_ARE_SAFE.contains(&threshold) => |sums| sums.squares.sqrt(),
+            _ => {
+                self.scored_set_into(row, threshold, labels, estimates);
+                return 0.0;
+            }
+        };
+        let start = labels.len();
+        self.set_into(row, threshold, labels);
+        let mut sums = GapSums::new(row.max());
+        for label in &labels[start..] {
+            sums.step(row.logit(*label));
+            let estimate = norm(&sums);
+            // Squares of smaller gaps would lose digits.
+            let safe = ESTIMATES_ARE_SAFE.contains(&estimate);
+            estimates.push(if safe { estimate } else { self.score(row, *label) });
+        }
+        slack(row.classes())
+    }
+
     /// The activation itself at the calibrated temperature: `p_j = ((z_j − t)₊/q)^δ`, `t` such that they sum to 1.
     fn probabilities_into<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64, out: &mut Vec<f64>) {
         let start = out.len();

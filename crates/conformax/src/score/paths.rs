@@ -51,6 +51,18 @@ pub(crate) trait Paths: Score {
         false
     }
 
+    /// The same with estimates of the scores; returns how far, relatively, each may be off. 0 says that they are the scores.
+    fn estimated_set_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        threshold: f64,
+        labels: &mut Vec<u32>,
+        estimates: &mut Vec<f64>,
+    ) -> f64 {
+        self.scored_set_into(row, threshold, labels, estimates);
+        0.0
+    }
+
     /// What decides the sets of many narrow rows at once; `None` where each row must be looked at by itself.
     #[inline]
     fn bounds(&self, threshold: f64) -> Option<Bounds> {
