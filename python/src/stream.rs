@@ -144,6 +144,9 @@ impl Stream {
     }
 }
 
+/// Offsets and labels.
+type Sets<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
+
 /// What became of a label: "counted", "repeated" or "unknown"; whether it was in its set, its p-value, and whether the
 /// alarm rose with it.
 type Told = (&'static str, Option<bool>, Option<f64>, bool);
@@ -176,7 +179,7 @@ impl Stream {
         logits: PyReadonlyArray2<'py, f64>,
         names: Vec<String>,
         groups: Option<PyReadonlyArray1<'py, u32>>,
-    ) -> PyResult<(Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>)> {
+    ) -> PyResult<Sets<'py>> {
         let array = logits.as_array();
         let (classes, flat) = (array.ncols(), array.iter().copied().collect::<Vec<f64>>());
         let groups = groups.map(|groups| groups.as_array().to_vec());

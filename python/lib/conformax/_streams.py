@@ -228,6 +228,7 @@ class Stream:
 
     def __repr__(self) -> str:
         status = self.status
-        coverage = "no label yet" if not status["labelled"] else f"coverage {status['covered'] / status['labelled']:.4g}"
+        labels = status["labelled"]
+        coverage = f"coverage {status['covered'] / labels:.4g}" if labels else "no label yet"
         alarm = "alarm" if status["alarm"] else "no alarm"
-        return f"Stream({status['predicted']} rows, {status['labelled']} labels, {coverage}, level {status['level']:.4g}, {alarm})"
+        return f"Stream({status['predicted']} rows, {labels} labels, {coverage}, level {status['level']:.4g}, {alarm})"
