@@ -144,7 +144,7 @@ impl Stream {
     }
 }
 
-/// Where the sets of rows begin and end, and their labels.
+/// Offsets and labels.
 type Sets<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
 
 /// What became of a label: "counted", "repeated" or "unknown"; whether it was in its set, its p-value, and whether the

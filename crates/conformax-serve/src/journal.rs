@@ -1,12 +1,12 @@
 //! `Journal`: what a stream has been told, in a file that a killed process loses nothing of.
 //!
-//! A folder holds `journal-N.log` and, from the first compaction on, `snapshot-N.bin`, the stream as it was when journal N
-//! began. A record is a marker, a length, a checksum and its contents. Predictions are handed to the system before they
-//! are answered, which a killed process survives; labels are on the disk before they are answered, which a machine
-//! without power survives. The labels that wait for the disk at the same time share one `fsync`.
+//! A folder holds `journal-N.log` and, from the first compaction on, `snapshot-N.bin`, the stream as it was when
+//! journal N began. A record is a marker, a length, a checksum and its contents. Predictions are handed to the system
+//! before they are answered, which a killed process survives; labels are on the disk before they are answered, which a
+//! machine without power survives. The labels that wait for the disk at the same time share one `fsync`.
 //!
-//! What was being written when everything ended may be there in part: records that cannot be read at the end are cut off.
-//! Damage before a label is none of that, since everything before it was on the disk, and is an error.
+//! What was being written when everything ended may be there in part: records that cannot be read at the end are cut
+//! off. Damage before a label is none of that, since everything before it was on the disk, and is an error.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -186,7 +186,8 @@ impl Journal {
             }
             Err(error) => {
                 self.broken = true;
-                // What is left of it would be cut off on replay; without room for that either, the next call tries again.
+                // What is left of it would be cut off on replay; without room for that either, the next call tries
+                // again.
                 let _ = self.cut(self.len);
                 Err(Error::file(&path, error))
             }

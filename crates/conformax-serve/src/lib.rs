@@ -1,8 +1,8 @@
 //! Prediction sets over HTTP: calibrated models in use, with labels that come back and an alarm.
 //!
-//! [`serve`] is all of it: models are read, streams taken up from their folder, and requests answered until it is told to
-//! stop. `models.rs` knows which model a name stands for, `served.rs` what one model has been told, `journal.rs` how that
-//! is kept, `routes.rs` what can be asked, and `connections.rs` who gets to ask.
+//! [`serve`] is all of it: models are read, streams taken up from their folder, and requests answered until it is told
+//! to stop. `models.rs` knows which model a name stands for, `served.rs` what one model has been told, `journal.rs` how
+//! that is kept, `routes.rs` what can be asked, and `connections.rs` who gets to ask.
 
 mod app;
 mod bodies;

@@ -208,8 +208,8 @@ impl Served {
         }
     }
 
-    /// Where coverage over so many labels lies with probability 0.95 as long as nothing changes and the level stays: the
-    /// exact law, where all rows share a threshold.
+    /// Where coverage over so many labels lies with probability 0.95 as long as nothing changes and the level stays:
+    /// the exact law, where all rows share a threshold.
     pub(crate) fn band(&self, labels: u64) -> Option<(f64, f64)> {
         if !matches!(self.model.scheme, conformax::Scheme::Groups(Taxonomy::All)) || labels == 0 {
             return None;

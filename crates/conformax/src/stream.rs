@@ -1,7 +1,7 @@
 //! `Stream`: a calibrated score among rows that keep changing; sets now, labels later or never.
 //!
-//! A row's set is `{y : p(y) > α_t}`, with `p(y) = (#{s_i ≥ s(y)} + 1)/(n + 1)` against the calibrating scores and `α_t`
-//! the level of its time. Its label, when it comes, moves the level ([`AdaptiveLevel`]) and bets against
+//! A row's set is `{y : p(y) > α_t}`, with `p(y) = (#{s_i ≥ s(y)} + 1)/(n + 1)` against the calibrating scores and
+//! `α_t` the level of its time. Its label, when it comes, moves the level ([`AdaptiveLevel`]) and bets against
 //! exchangeability ([`Alarm`]). The state is a plain value: it has a form in bytes, and a stream that is taken up from
 //! there gives the same bits.
 

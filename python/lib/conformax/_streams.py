@@ -70,9 +70,9 @@ class AdaptiveLevel:
 class Alarm:
     """Capital that grows when scores stop being exchangeable with those that calibrated.
 
-    It began at 1. As long as nothing changes it ever reaches `1/δ` with probability at most `δ`, so that a capital of 20
-    is evidence at the level of one in twenty. `jump` is the share of the capital that changes its bet after every row,
-    `seed` that of the draws that break ties.
+    It began at 1. As long as nothing changes it ever reaches `1/δ` with probability at most `δ`, so that a capital of
+    20 is evidence at the level of one in twenty. `jump` is the share of the capital that changes its bet after every
+    row, `seed` that of the draws that break ties.
 
     >>> from conformax import Alarm
     >>> alarm = Alarm([1.0, 2.0, 3.0, 4.0])
@@ -134,9 +134,10 @@ class Stream:
     """A calibrated classifier among rows that keep changing: sets now, labels later or never.
 
     Labels move the level, so that misses come at the rate asked for whatever happens, and feed an alarm that rises when
-    rows stop being like those that calibrated: as long as nothing changes, with probability at most `delta`. A `step` of 0
-    keeps the level; without `decay` every step is as large. `window` bounds what is kept, in rows: those waiting for a
-    label, those averaged over, and those the alarm compares with before it starts over. Pickles go on with the same bits.
+    rows stop being like those that calibrated: as long as nothing changes, with probability at most `delta`. A `step`
+    of 0 keeps the level; without `decay` every step is as large. `window` bounds what is kept, in rows: those waiting
+    for a label, those averaged over, and those the alarm compares with before it starts over. Pickles go on with the
+    same bits.
 
     >>> import numpy as np
     >>> from conformax import SplitConformalClassifier, Stream
@@ -228,6 +229,7 @@ class Stream:
 
     def __repr__(self) -> str:
         status = self.status
-        coverage = "no label yet" if not status["labelled"] else f"coverage {status['covered'] / status['labelled']:.4g}"
+        labels = status["labelled"]
+        coverage = f"coverage {status['covered'] / labels:.4g}" if labels else "no label yet"
         alarm = "alarm" if status["alarm"] else "no alarm"
-        return f"Stream({status['predicted']} rows, {status['labelled']} labels, {coverage}, level {status['level']:.4g}, {alarm})"
+        return f"Stream({status['predicted']} rows, {labels} labels, {coverage}, level {status['level']:.4g}, {alarm})"

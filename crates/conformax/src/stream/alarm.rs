@@ -1,5 +1,5 @@
-//! `Alarm`: bets against exchangeability, whose capital is ever at least `1/δ` with probability at most δ as long as nothing
-//! changes (Vovk and others 2021).
+//! `Alarm`: bets against exchangeability, whose capital is ever at least `1/δ` with probability at most δ as long as
+//! nothing changes (Vovk and others 2021).
 
 use super::counted::Counted;
 use crate::kernel::math::{exp, ln};
@@ -34,8 +34,8 @@ pub struct Alarm {
 const BETS: [f64; 3] = [-1.0, 0.0, 1.0];
 
 impl Alarm {
-    /// Against these calibration scores. A share `jump` of the capital changes its bet after every row; `seed` is that of
-    /// the draws that break ties.
+    /// Against these calibration scores. A share `jump` of the capital changes its bet after every row; `seed` is that
+    /// of the draws that break ties.
     pub fn new(scores: &[f64], jump: f64, seed: u64) -> Result<Self> {
         Self::by_group([scores], jump, seed)
     }
@@ -54,8 +54,8 @@ impl Alarm {
         Ok(Self { seen, jump, seed, updates: 0, shares: [1.0 / 3.0; 3], log_capital: 0.0, highest: 0.0 })
     }
 
-    /// Takes in the score of a true label, and returns the logarithm of the capital. `u` is the draw that breaks ties, the
-    /// alarm's own where not given.
+    /// Takes in the score of a true label, and returns the logarithm of the capital. `u` is the draw that breaks ties,
+    /// the alarm's own where not given.
     pub fn update(&mut self, score: f64, u: Option<f64>) -> Result<f64> {
         self.update_in(0, score, u)
     }
@@ -109,7 +109,8 @@ impl Alarm {
         self.log_capital
     }
 
-    /// The largest logarithm so far: with probability at least `1 − δ` it never reaches `ln(1/δ)` where nothing changes.
+    /// The largest logarithm so far: with probability at least `1 − δ` it never reaches `ln(1/δ)` where nothing
+    /// changes.
     pub fn highest(&self) -> f64 {
         self.highest
     }
