@@ -111,7 +111,7 @@ def test_files_and_pickles_keep_it(rows, model, tmp_path, capfd):
         assert again.promise_ == model.promise_
         again.save(tmp_path / "again.json")
         assert (tmp_path / "again.json").read_bytes() == path.read_bytes()
-    assert _conformax.run_command(["inspect", str(path), "--json"]) == 0
+    assert _conformax.run_command(["conformax", "inspect", str(path), "--json"]) == 0
     shown = json.loads(capfd.readouterr().out)
     assert [it["wins"] for it in shown["candidates"]] == [it["wins"] for it in model.tuning_["candidates"]]
 
