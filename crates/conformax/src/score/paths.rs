@@ -43,7 +43,8 @@ pub(crate) trait Paths: Score {
         scores.extend(labels[start..].iter().map(|label| self.score(row, *label)));
     }
 
-    /// The same with estimates of the scores; returns how far, relatively, each may be off. 0 says that they are the scores.
+    /// The same with estimates of the scores; returns how far, relatively, each may be off. 0 says that they are the
+    /// scores.
     fn estimated_set_into<T: Logit>(
         &self,
         row: Row<'_, T>,
