@@ -59,8 +59,8 @@ fn one_class_is_always_right() {
     assert_eq!(model.predict(Logits::new(&logits, 1).unwrap()).unwrap().labels(), [0]);
 }
 
-/// Every score of the first row is a calibration score too, so that no estimate can tell on which side of it a label is; of
-/// the second row none is, so that estimates do.
+/// Every score of the first row is a calibration score too, so that no estimate can tell on which side of it a label
+/// is; of the second row none is, so that estimates do.
 #[test]
 fn p_values_are_the_definition_on_and_off_calibration_scores() {
     const LABELS: usize = 150;

@@ -107,7 +107,8 @@ impl Tiled {
     }
 }
 
-/// The threshold at which sets hold half the labels: the median of the scores of the labels in the middle of their rows.
+/// The threshold at which sets hold half the labels: the median of the scores of the labels in the middle of their
+/// rows.
 pub fn threshold_of_half<S: Score>(score: &S, data: &Tiled) -> f64 {
     let rows = data.logits.chunks_exact(data.classes).take(501);
     let mut scores: Vec<f64> = rows

@@ -1,8 +1,8 @@
 //! Where a score passes its threshold: the root `t` of `‖(z − t)₊‖_δ = q`, enclosed in single precision.
 //!
-//! Where many labels are within reach of a threshold, the root is found without ranking them. With `x = (z − t)₊/q` a pass
-//! gives `S = Σ x^δ` and `D = Σ x^(δ−1)`: how far the norm is from the threshold, and the slope by which the tangent gets
-//! there. Half a dozen passes enclose the root so closely that a label seldom lies between the ends.
+//! Where many labels are within reach of a threshold, the root is found without ranking them. With `x = (z − t)₊/q` a
+//! pass gives `S = Σ x^δ` and `D = Σ x^(δ−1)`: how far the norm is from the threshold, and the slope by which the
+//! tangent gets there. Half a dozen passes enclose the root so closely that a label seldom lies between the ends.
 //!
 //! Nothing here decides a label that is near the threshold: each end is on its side by more than [`error_of`], and what
 //! lies between them is left to the definition.
@@ -22,8 +22,8 @@ pub(crate) struct Boundary<W> {
     pub outside: W,
 }
 
-/// Orders for which a sum of powers in single precision is as close as [`error_of`] says: in smaller ones gaps too small
-/// for single precision would count, in larger ones rounded gaps would be off by too much.
+/// Orders for which a sum of powers in single precision is as close as [`error_of`] says: in smaller ones gaps too
+/// small for single precision would count, in larger ones rounded gaps would be off by too much.
 const DELTAS: std::ops::RangeInclusive<f64> = 0.5..=64.0;
 
 /// Thresholds that single precision holds, with their inverses.
@@ -31,10 +31,10 @@ const THRESHOLDS: std::ops::Range<f64> = 1e-30..1e30;
 
 /// How far, relatively, a sum of powers may be off, with as much again to spare.
 ///
-/// A gap of two logits in the type that holds them, made single and divided by the threshold, is rounded four times: its
-/// power by 4δ·2⁻²⁴. Lanes of a block add up 32 terms and are folded in five steps: 2⁻²⁴ for each. [`power`] adds the
-/// rounding of `y·log₂x`, 2⁻²³ of an exponent that is 30 at most in terms larger than 10⁻⁹, and δ times 2⁻²² for the
-/// logarithm itself. Together 5·10⁻⁶ + 6·10⁻⁷δ. The definition's own rounding is a thousandth of that.
+/// A gap of two logits in the type that holds them, made single and divided by the threshold, is rounded four times:
+/// its power by 4δ·2⁻²⁴. Lanes of a block add up 32 terms and are folded in five steps: 2⁻²⁴ for each. [`power`] adds
+/// the rounding of `y·log₂x`, 2⁻²³ of an exponent that is 30 at most in terms larger than 10⁻⁹, and δ times 2⁻²² for
+/// the logarithm itself. Together 5·10⁻⁶ + 6·10⁻⁷δ. The definition's own rounding is a thousandth of that.
 fn error_of(delta: f64) -> f64 {
     1e-5 + 1e-6 * delta
 }
@@ -91,8 +91,8 @@ pub(crate) fn boundary<T: Element>(
             threshold * (sum - rest) / slope
         };
         if delta >= 1.0 && sum >= 0.5 {
-            // A norm is convex, so its tangent meets the threshold before it does: all that lies below is out. Taken at the
-            // end of the error where it is least steep or least high.
+            // A norm is convex, so its tangent meets the threshold before it does: all that lies below is out. Taken at
+            // the end of the error where it is least steep or least high.
             let least = sum * (1.0 - error);
             let slope = slope * if least > 1.0 { 1.0 + error } else { 1.0 - error };
             let met = T::Wide::at_most((pivot.to_f64() + step(least, slope)).next_down());
@@ -157,7 +157,8 @@ fn moments<T: Element>(row: &[T], pivot: T::Wide, threshold: f64, order: Order) 
     }
 }
 
-/// `x^δ` and `x^(δ−1)`, both 0 at 0. A closure would not be inlined where the loop is compiled for another instruction set.
+/// `x^δ` and `x^(δ−1)`, both 0 at 0. A closure would not be inlined where the loop is compiled for another instruction
+/// set.
 trait BothPowers: Copy {
     fn of(self, x: f32) -> (f32, f32);
 }

@@ -43,8 +43,9 @@ fn add(lanes: &mut [f64; LANES], logits: [f64; LANES], max: f64) {
 /// How far, relatively, [`exp_sum_in_single`] may be off the sum, with half as much again to spare.
 ///
 /// A gap to the maximum in the type of the logits, made single and taken to base 2, is rounded three times, which moves
-/// its term by 3·2⁻²⁴ times the gap. Terms that make up a share of the sum at all are no further down than the logarithm of
-/// the number of classes and a little, 20 for millions of them: 4·10⁻⁶. [`exp2`] adds 4·10⁻⁷, the sum 2.3·10⁻⁶.
+/// its term by 3·2⁻²⁴ times the gap. Terms that make up a share of the sum at all are no further down than the
+/// logarithm of the number of classes and a little, 20 for millions of them: 4·10⁻⁶. [`exp2`] adds 4·10⁻⁷, the sum
+/// 2.3·10⁻⁶.
 pub(crate) const SINGLE_ERROR: f64 = 1e-5;
 
 /// The same sum in single precision, for estimates that decide nothing close.
@@ -116,8 +117,8 @@ mod tests {
         }
     }
 
-    /// Rows on which single precision has the hardest time: many terms alike, gaps of every size, huge logits, none that
-    /// counts but the top.
+    /// Rows on which single precision has the hardest time: many terms alike, gaps of every size, huge logits, none
+    /// that counts but the top.
     #[test]
     fn sums_in_single_precision_are_as_close_as_is_said() {
         let rows: [Vec<f64>; 9] = [

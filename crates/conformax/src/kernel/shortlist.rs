@@ -165,8 +165,8 @@ impl<T: Element> Kernel for Above<'_, '_, T> {
         let (mut reached, mut first) = (0, 0);
         for group in groups {
             if any_reaches(group, outside) {
-                // Every label is written and the next one takes its place unless it stays: there are too many for a branch
-                // that guesses.
+                // Every label is written and the next one takes its place unless it stays: there are too many for a
+                // branch that guesses.
                 let (mut found, mut len) = ([0; GROUP], 0);
                 for (part, first) in group.as_chunks::<PART>().0.iter().zip((first..).step_by(PART)) {
                     if any_reaches(part, outside) {

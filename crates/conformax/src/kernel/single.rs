@@ -1,7 +1,7 @@
 //! Sums in single precision, twice as many lanes at a time as in double, for estimates that decide nothing close.
 //!
-//! A lane adds up [`TERMS`] terms that are not negative, and [`fold`] takes five steps more, so a sum of exact terms is off
-//! by less than 37·2⁻²⁴, or 2.3·10⁻⁶, of itself. What the terms are off by is said where they are made.
+//! A lane adds up [`TERMS`] terms that are not negative, and [`fold`] takes five steps more, so a sum of exact terms is
+//! off by less than 37·2⁻²⁴, or 2.3·10⁻⁶, of itself. What the terms are off by is said where they are made.
 
 /// Lanes of these sums. Their number is a matter of speed: no result depends on it.
 pub(super) const WIDTH: usize = 32;

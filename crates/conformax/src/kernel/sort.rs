@@ -3,8 +3,8 @@
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
 
-/// Up to this many labels each one's place is the number of keys before its own: more comparisons than a sort makes, but
-/// several at a time and with no branch to guess.
+/// Up to this many labels each one's place is the number of keys before its own: more comparisons than a sort makes,
+/// but several at a time and with no branch to guess.
 const FEW: usize = 64;
 
 /// Sorts labels by falling logit; equal logits by index.

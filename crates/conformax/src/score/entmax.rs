@@ -93,8 +93,8 @@ impl Paths for EntmaxScore {
         if !(threshold >= 0.0) {
             return;
         }
-        // s ≥ max z − z_y for every γ, so nobody further down can be in. The top label's score is 0 and the second's is its
-        // gap, so of one or two labels within reach every one is in.
+        // s ≥ max z − z_y for every γ, so nobody further down can be in. The top label's score is 0 and the second's is
+        // its gap, so of one or two labels within reach every one is in.
         if row.classes() <= NARROW {
             let near = near_bits(row.logits(), row.max(), threshold);
             let others = near & (near - 1);
@@ -219,8 +219,8 @@ impl Paths for EntmaxScore {
 /// rounding of either, up to 10⁶ classes.
 const SLACK: f64 = 1e-8;
 
-/// The same for any number of classes. A sum of `K` terms is off by `K` roundings at most, which equal terms come near to,
-/// and the norm by as many times 1/δ, which is 15 at most.
+/// The same for any number of classes. A sum of `K` terms is off by `K` roundings at most, which equal terms come near
+/// to, and the norm by as many times 1/δ, which is 15 at most.
 fn slack(classes: usize) -> f64 {
     SLACK.max(30.0 * f64::EPSILON * classes as f64)
 }
@@ -339,7 +339,8 @@ impl EntmaxScore {
         }
     }
 
-    /// Many labels are within reach: the place where scores pass the threshold comes first, and only members are sorted.
+    /// Many labels are within reach: the place where scores pass the threshold comes first, and only members are
+    /// sorted.
     fn large_set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
         let start = out.len();
         let mut open = usize::MAX;
@@ -508,8 +509,8 @@ mod tests {
         }
     }
 
-    /// Sets around the number from which members are found before they are ranked, with thresholds on the scores of labels
-    /// and right beside them.
+    /// Sets around the number from which members are found before they are ranked, with thresholds on the scores of
+    /// labels and right beside them.
     #[test]
     fn large_sets_are_the_definition() {
         let draw = |i: usize| ((i * 7919) % 1013) as f32;

@@ -24,8 +24,8 @@ fn inv_prob(softmax: Softmax, logit: f64) -> f64 {
     if logit == f64::NEG_INFINITY { f64::INFINITY } else { 1.0 - softmax.p(logit) }
 }
 
-/// Probabilities at which the roundings of `1 − p` and of the definition's sum are far below the error of a sum in single
-/// precision.
+/// Probabilities at which the roundings of `1 − p` and of the definition's sum are far below the error of a sum in
+/// single precision.
 const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-6..1.0;
 
 /// Leaves those labels from `start` on in `out` whose score says so.
@@ -74,8 +74,8 @@ impl Paths for InvProbScore {
         let start = out.len();
         let floor = 1.0 - threshold;
         if ESTIMATES_ARE_SAFE.contains(&floor) {
-            // p = e^(z − max)/Σ reaches the floor down to this distance from the maximum; a relative error of the sum is an
-            // absolute one here.
+            // p = e^(z − max)/Σ reaches the floor down to this distance from the maximum; a relative error of the sum
+            // is an absolute one here.
             let reach = -math::ln(floor * exp_sum_in_single(row.logits(), row.max()));
             shortlist(row.logits(), row.max(), reach + 2.0 * SINGLE_ERROR, out);
             let certain = reach - 2.0 * SINGLE_ERROR;

@@ -51,7 +51,8 @@ pub(crate) trait Paths: Score {
         false
     }
 
-    /// The same with estimates of the scores; returns how far, relatively, each may be off. 0 says that they are the scores.
+    /// As `scored_set_into`, with estimates of the scores; returns how far, relatively, each may be off. 0 says that they
+    /// are the scores.
     fn estimated_set_into<T: Logit>(
         &self,
         row: Row<'_, T>,
