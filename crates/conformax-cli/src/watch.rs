@@ -64,9 +64,10 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
     let mut input = Input::open(&args.input)?;
     let status = console.status();
     let outcome = loop {
-        match input.next(|| state.write(&watch.stream))? {
-            Line::End => break Ok(()),
-            Line::Text { row, bytes } => match watch.answer(&bytes) {
+        match input.next(|| state.write(&watch.stream)) {
+            Err(failure) => break Err(failure),
+            Ok(Line::End) => break Ok(()),
+            Ok(Line::Text { row, bytes }) => match watch.answer(&bytes) {
                 Ok((answer, alarm)) => {
                     status.suspend(|| {
                         writeln!(console.out(), "{answer}").and_then(|()| console.out().flush())

@@ -66,7 +66,7 @@ pub use tables::guard::hush_caught_panics;
 #[cfg(feature = "jsonl")]
 pub use text::json_request::RequestFault;
 #[cfg(feature = "jsonl")]
-pub use text::json_row::{JsonRow, JsonRows, RowFault};
+pub use text::json_row::{JsonRow, JsonRows, LONGEST_ID, RowFault};
 pub use writing::data::{DataColumns, DataWriter};
 #[cfg(feature = "npy")]
 pub use writing::npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};

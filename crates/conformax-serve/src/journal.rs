@@ -226,12 +226,24 @@ impl Journal {
         // The name of the snapshot is the moment: before it the old pair counts, after it the new one.
         let mut output = Output::create(&snapshot, Overwrite::Replace)?;
         output.write_all(&stream.to_bytes()).map_err(at(&snapshot))?;
-        output.finish()?;
+        let finished = output.finish().map_err(Error::from);
+        // A snapshot whose folder could not be synced may have its name all the same, and would be what is opened next:
+        // it goes, or else what follows goes to the journal after it.
+        if finished.is_err() && gone(fs::remove_file(&snapshot)) {
+            return finished;
+        }
         (self.generation, self.file, self.len, self.broken) =
             (next, Arc::new(file), HEADER.len() as u64, false);
-        remove_others(&self.folder, next);
-        Ok(())
+        if finished.is_ok() {
+            remove_others(&self.folder, next);
+        }
+        finished
     }
+}
+
+/// Whether a file that was to be removed is no longer there.
+fn gone(removed: std::io::Result<()>) -> bool {
+    removed.map_or_else(|error| error.kind() == std::io::ErrorKind::NotFound, |()| true)
 }
 
 /// What was found on opening.
@@ -251,6 +263,10 @@ fn replay(path: &Path, file: &mut File, stream: &mut Stream<ScoreSpec>) -> Resul
         file.set_len(0).map_err(at)?;
         file.write_all(HEADER).map_err(at)?;
         file.sync_all().map_err(at)?;
+        // Its name too, and those of the folders that were made for it.
+        for folder in path.ancestors().skip(1).take(3).filter(|folder| folder.is_dir()) {
+            File::open(folder).and_then(|folder| folder.sync_all()).map_err(at)?;
+        }
         return Ok((HEADER.len() as u64, Replayed { records: 0, cut: bytes.len() as u64 }));
     }
     let Some(mut rest) = bytes.strip_prefix(HEADER) else {

@@ -7,11 +7,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::SystemTime;
 
-use conformax::{Alpha, StreamOptions};
+use conformax::{Alpha, ScoreSpec, Stream, StreamOptions};
 use conformax_io::Model;
 
 use crate::served::{Served, fresh_stream};
 use crate::{Error, Note};
+
+/// Models that a file held before and whose rows may still get their labels: beyond so many the oldest is let go.
+const MOST_EARLIER: usize = 8;
 
 /// Every model, and the folder they are kept in.
 #[derive(Debug)]
@@ -83,7 +86,9 @@ impl Models {
         for (name, path) in named {
             check_name(name)?;
             let stamp = Stamp::of(path);
-            let current = Arc::new(models.load(name, path, note)?);
+            let model = Model::read(path)?;
+            let fresh = fresh_stream(&model, alpha, options, path)?;
+            let current = Arc::new(models.open_stream(name, model, fresh, note)?);
             let state = RwLock::new(SlotState { stamp, current, earlier: Vec::new() });
             if models.slots.insert(name.clone(), Slot { path: path.clone(), state }).is_some() {
                 return Err(Error::NameTwice(name.clone()));
@@ -92,9 +97,14 @@ impl Models {
         Ok(models)
     }
 
-    fn load(&self, name: &str, path: &Path, note: &Note) -> Result<Served, Error> {
-        let model = Model::read(path)?;
-        let fresh = fresh_stream(&model, self.alpha, self.options, path)?;
+    /// Takes the stream of a model up from its folder.
+    fn open_stream(
+        &self,
+        name: &str,
+        model: Model,
+        fresh: Stream<ScoreSpec>,
+        note: &Note,
+    ) -> Result<Served, Error> {
         let folder = self.state.as_ref().map(|state| state.join(name));
         let (served, replayed) = Served::open(model, fresh, folder.as_deref())?;
         if replayed.cut > 0 {
@@ -155,7 +165,7 @@ impl Models {
             let sum = crate::served::fingerprint(&fresh);
             match known.into_iter().find(|served| served.fingerprint == sum) {
                 Some(served) => Ok(served),
-                None => self.load(name, &slot.path, note).map(Arc::new),
+                None => self.open_stream(name, model, fresh, note).map(Arc::new),
             }
         });
         let mut state = slot.state.write().unwrap_or_else(PoisonError::into_inner);
@@ -168,14 +178,19 @@ impl Models {
         state.earlier.retain(|served| !Arc::ptr_eq(served, &found));
         let before = std::mem::replace(&mut state.current, found);
         state.earlier.push(before);
+        let beyond = state.earlier.len().saturating_sub(MOST_EARLIER);
+        state.earlier.drain(..beyond);
         Ok(true)
     }
 }
 
+/// The file of a state folder that is held; no model may have its name.
+const LOCK: &str = "lock";
+
 /// Holds a state folder against other processes.
 fn locked(state: &Path) -> Result<File, Error> {
     fs::create_dir_all(state).map_err(|error| Error::file(state, error))?;
-    let path = state.join("lock");
+    let path = state.join(LOCK);
     let file = File::create(&path).map_err(|error| Error::file(&path, error))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
@@ -186,7 +201,7 @@ fn locked(state: &Path) -> Result<File, Error> {
 
 fn check_name(name: &str) -> Result<(), Error> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    match (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('.') {
+    match (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('.') && name != LOCK {
         true => Ok(()),
         false => Err(Error::Name(name.to_owned())),
     }

@@ -99,7 +99,7 @@ impl From<Error> for Problem {
         match full {
             true => Self::new(
                 StatusCode::INSUFFICIENT_STORAGE,
-                "the disk of the service is full; nothing was taken in",
+                "the disk of the service is full; what was not answered was not taken in",
             ),
             false => Self::new(StatusCode::SERVICE_UNAVAILABLE, error),
         }

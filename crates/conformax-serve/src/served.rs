@@ -150,6 +150,12 @@ impl Served {
     /// Returns when everything that was taken in before the call is on the disk.
     pub(crate) async fn settle(self: &Arc<Self>) -> Result<(), Error> {
         let wanted = self.live().appended;
+        // In a task of its own: a request that is given up in the middle must not take what its sync found along.
+        let served = Arc::clone(self);
+        tokio::spawn(async move { served.sync(wanted).await }).await.map_err(|_| Error::NotSynced)?
+    }
+
+    async fn sync(&self, wanted: u64) -> Result<(), Error> {
         let mut synced = self.synced.lock().await;
         if synced.map_err(|()| Error::NotSynced)? >= wanted {
             return Ok(());

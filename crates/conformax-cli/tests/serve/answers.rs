@@ -144,7 +144,9 @@ fn a_replaced_model_is_picked_up_and_a_bad_one_is_not() {
     let first = service.status("a")["fingerprint"].clone();
     let body = "{\"rows\":[{\"id\":\"x\",\"logits\":[0,1,2,3,4,5]}]}";
     service.post("/v1/predict?model=a", body).json();
-    folder.write("model.json", "{\"not\": \"a model\"}");
+    // Written beside and renamed: half a file would be a second failure.
+    folder.write("bad.json", "{\"not\": \"a model\"}");
+    std::fs::rename(folder.file("bad.json"), folder.file("model.json")).unwrap();
     service.wait_until(|service| service.notes().contains("the old model stays"));
     assert_eq!(service.status("a")["fingerprint"], first);
     std::fs::copy(folder.file("other.json"), folder.file("new.json")).unwrap();

@@ -46,6 +46,8 @@ pub(crate) struct Wanted {
     pub(crate) drop: Vec<String>,
     /// Names that the classes are known to have.
     pub(crate) names: Option<ClassNames>,
+    /// The most bytes that a compressed batch may come to.
+    pub(crate) most_inflated: Option<u64>,
 }
 
 /// Names that arrays and metadata of class names go by.

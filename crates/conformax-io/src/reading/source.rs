@@ -89,6 +89,7 @@ impl Source {
             keep_others: options.keep_others,
             drop: options.drop.clone(),
             names: options.names.clone(),
+            most_inflated: options.most_inflated,
         };
         let first = files.first().expect("a data set has a file");
         let reader = open(first, &wanted)?;

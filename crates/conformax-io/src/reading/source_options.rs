@@ -76,6 +76,8 @@ pub struct SourceOptions {
     pub labels: LabelUse,
     /// About how many bytes of logits a block holds.
     pub block_bytes: usize,
+    /// The most bytes that a compressed batch of an Arrow file may come to, where its writer is not to be trusted.
+    pub most_inflated: Option<u64>,
 }
 
 impl Default for SourceOptions {
@@ -96,6 +98,7 @@ impl Default for SourceOptions {
             names: None,
             labels: LabelUse::default(),
             block_bytes: 8 << 20,
+            most_inflated: None,
         }
     }
 }

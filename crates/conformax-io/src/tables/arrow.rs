@@ -23,7 +23,7 @@ pub(crate) struct ArrowReader {
 
 impl ArrowReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
-        let (schema, messages) = Messages::open(file)?;
+        let (schema, messages) = Messages::open(file, wanted.most_inflated)?;
         let columns = TableColumns::find(&schema, wanted, file.path())?;
         let layout = columns.layout(None, columns.classes().unwrap_or(0));
         let doubts = columns.doubts(wanted);

@@ -27,15 +27,16 @@ pub(crate) struct Messages {
     file: PositionedFile,
     at: u64,
     decoder: StreamDecoder,
+    most_inflated: Option<u64>,
 }
 
 impl Messages {
     /// Opens a file and reads its schema.
-    pub(crate) fn open(file: &PositionedFile) -> Result<(Schema, Self)> {
+    pub(crate) fn open(file: &PositionedFile, most_inflated: Option<u64>) -> Result<(Schema, Self)> {
         let mut magic = [0; 6];
         file.read_exact_at(&mut magic, 0)?;
         let at = if magic == *MAGIC { after_magic(file)? } else { 0 };
-        let messages = Self { file: file.clone(), at, decoder: StreamDecoder::new() };
+        let messages = Self { file: file.clone(), at, decoder: StreamDecoder::new(), most_inflated };
         let metadata = messages.metadata()?.ok_or_else(|| messages.damaged("it has no schema"))?;
         let message = messages.parse(&metadata)?;
         let schema =
@@ -122,6 +123,9 @@ impl Messages {
         let total = claims.fold(0, u64::saturating_add);
         if total > (body.len() as u64).saturating_mul(TIGHTEST) {
             return Err(self.damaged(&format!("{} bytes claim to inflate to {total}", body.len())));
+        }
+        if self.most_inflated.is_some_and(|most| total > most) {
+            return Err(Error::new(self.path(), Problem::BatchTooLarge(total)));
         }
         self.room_for(total).map(drop)
     }

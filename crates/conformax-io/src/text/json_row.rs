@@ -64,8 +64,8 @@ impl From<Problem> for RowFault {
     }
 }
 
-/// A longer name is none.
-const LONGEST_ID: usize = 256;
+/// Bytes of the longest name that a row may have, in whatever form it comes.
+pub const LONGEST_ID: usize = 256;
 
 impl JsonRows {
     /// Rows of this model.

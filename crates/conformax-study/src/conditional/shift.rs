@@ -106,16 +106,29 @@ pub(super) fn hardest_first<T: Logit>(rows: Labelled<'_, T>) -> Result<Vec<usize
 
 /// Shares that fall from the first class to the last, evenly in their logarithms. A class without a test row gets none.
 fn target_shares(hardest_first: &[usize], test_counts: &[u64]) -> Vec<f64> {
-    let last = hardest_first.len().saturating_sub(1).max(1) as f64;
+    let step = root(1.0 / RATIO, hardest_first.len().saturating_sub(1).max(1));
+    let mut next = 1.0;
     let mut shares = vec![0.0; hardest_first.len()];
-    for (place, class) in hardest_first.iter().enumerate() {
+    for class in hardest_first {
         if test_counts[*class] > 0 {
-            shares[*class] = RATIO.powf(-(place as f64) / last);
+            shares[*class] = next;
         }
+        next *= step;
     }
     let total: f64 = shares.iter().sum();
     shares.iter_mut().for_each(|share| *share /= total);
     shares
+}
+
+/// The number whose power is `value`, by products alone: the same bits on every system.
+fn root(value: f64, power: usize) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    while f64::midpoint(low, high) > low && f64::midpoint(low, high) < high {
+        let middle = f64::midpoint(low, high);
+        let reached = (0..power).fold(1.0, |product, _| product * middle);
+        *(if reached < value { &mut low } else { &mut high }) = middle;
+    }
+    high
 }
 
 /// As many rows as test, each of a class drawn by its share and then any of that class, so some come more than once.

@@ -26,8 +26,8 @@ pub(crate) struct Boundary<W> {
 /// small for single precision would count, in larger ones rounded gaps would be off by too much.
 const DELTAS: std::ops::RangeInclusive<f64> = 0.5..=64.0;
 
-/// Thresholds that single precision holds, with their inverses.
-const THRESHOLDS: std::ops::Range<f64> = 1e-30..1e30;
+/// Thresholds that single precision holds, with their inverses, and far from where gaps that count become subnormal.
+const THRESHOLDS: std::ops::Range<f64> = 1e-20..1e30;
 
 /// How far, relatively, a sum of powers may be off, with as much again to spare.
 ///
@@ -65,8 +65,9 @@ pub(crate) fn boundary<T: Element>(
         return None;
     }
     let error = error_of(delta);
-    // Every score is at least the gap to the maximum.
-    let mut outside = T::Wide::at_most((max - threshold).next_down());
+    // Every score is at least the gap to the maximum, as rounded: a gap beyond the number after the threshold, exactly,
+    // is none that rounds to the threshold, however fine the logits are for their distance.
+    let mut outside = T::Wide::at_most((max - threshold.next_up()).next_down());
     let mut inside = T::Wide::nearest(max);
     let lowest = Isa::best().dispatch(Min(row));
     let mut pivot = if lowest > outside { lowest } else { outside };

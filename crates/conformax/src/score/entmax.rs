@@ -527,6 +527,11 @@ mod tests {
             ties,
             masked,
         ];
+        // Logits that are finer than the rounding of their gaps: 60 labels whose gaps round to one number.
+        let fine = |top: f64, other: f64| [vec![top], vec![other; 60]].concat();
+        same_sets(&fine(10.0, 0.5 - f64::EPSILON / 2.0));
+        same_sets(&fine(10.0, -1e-20));
+        same_sets(&[vec![10.0_f32], vec![-1e-20; 60]].concat());
         for logits in rows {
             same_sets(&logits);
             same_sets(&logits.iter().map(|z| f64::from(*z) / 3.0).collect::<Vec<_>>());

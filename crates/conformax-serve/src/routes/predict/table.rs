@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use conformax::{Logit, Logits, Taxonomy};
+use conformax::{Logit, Logits, PredictionSets, Taxonomy};
 use conformax_io::{
-    Block, CellType, Cells, Data, LabelUse, NamedCells, Overwrite, Problem as FileProblem, Purpose,
+    Block, CellType, Cells, Data, LONGEST_ID, LabelUse, NamedCells, Overwrite, Problem as FileProblem, Purpose,
     SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values,
 };
 
@@ -17,6 +17,21 @@ use crate::routes::Asked;
 use crate::served::{Moment, Predicted, Served};
 
 const ID: &str = "id";
+
+/// A compressed table may come to so many times what a body may have.
+const INFLATED: u64 = 16;
+
+/// Calls a function with the logits of a block, of whichever type they are.
+macro_rules! with_values {
+    ($block:expr, $function:ident($($argument:expr),*)) => {
+        match &$block.logits {
+            Values::F16(values) => $function(values, $($argument),*),
+            Values::Bf16(values) => $function(values, $($argument),*),
+            Values::F32(values) => $function(values, $($argument),*),
+            Values::F64(values) => $function(values, $($argument),*),
+        }
+    };
+}
 
 pub(super) fn of_table(
     app: &App,
@@ -28,25 +43,36 @@ pub(super) fn of_table(
     let folder = tempfile::tempdir().map_err(no_room)?;
     let (path, answer) = (folder.path().join("rows.arrow"), folder.path().join("sets.arrow"));
     std::fs::File::create(&path).and_then(|mut file| file.write_all(body)).map_err(no_room)?;
-    let (mut source, has_ids) = open(served, &path)?;
+    let (mut source, has_ids) = open(served, &path, INFLATED * app.limits.body as u64)?;
     served.model.expect_classes(&source)?;
     let keep = if asked.untracked && !has_ids { Vec::new() } else { vec![(ID.to_owned(), CellType::Text)] };
     let columns = SetColumns { keep, names: served.model.names.clone(), ..SetColumns::default() };
     let mut writer = SetsWriter::create(&answer, Overwrite::Refuse, &columns)?;
     let moment = served.moment();
-    let (mut block, mut level) = (Block::default(), moment.level);
-    while source.read(&mut block)? {
+    // Every row gets its set before the first is remembered: a table that is refused leaves no trace.
+    let mut blocks = Vec::new();
+    loop {
+        let mut block = Block::default();
+        if !source.read(&mut block)? {
+            break;
+        }
         if block.first_row + block.rows() as u64 > app.limits.rows as u64 {
             let detail = format!("a request may have {} rows, and this one has more", app.limits.rows);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
-        let predicted = match &block.logits {
-            Values::F16(values) => of_block(served, asked, &moment, &block, values),
-            Values::Bf16(values) => of_block(served, asked, &moment, &block, values),
-            Values::F32(values) => of_block(served, asked, &moment, &block, values),
-            Values::F64(values) => of_block(served, asked, &moment, &block, values),
+        let found = names_of(&block).and_then(|names| Ok((names, with_values!(block, sets_of(&moment, &block))?)));
+        let (names, sets) = found.map_err(|problem| problem.after(block.first_row))?;
+        blocks.push((block, names, sets));
+    }
+    let mut level = moment.level;
+    for (block, given, sets) in blocks {
+        let predicted = match asked.untracked {
+            true => {
+                let names = given.into_iter().map(Option::unwrap_or_default).collect();
+                Predicted { level: moment.level, sets, names }
+            }
+            false => with_values!(block, remembered(served, &moment, &block, given, sets))?,
         };
-        let predicted = predicted.map_err(|problem| problem.after(block.first_row))?;
         level = predicted.level;
         let names = predicted.names.iter().cloned().map(Some).collect();
         let ids = [NamedCells { name: ID.to_owned(), cells: Cells::Text(names) }];
@@ -74,7 +100,7 @@ pub(super) fn of_table(
 }
 
 /// Opens the table as the command does, with its column of ids where it has one.
-fn open(served: &Served, path: &std::path::Path) -> Result<(Source, bool), Problem> {
+fn open(served: &Served, path: &std::path::Path, most: u64) -> Result<(Source, bool), Problem> {
     let model = &served.model;
     let mut options = SourceOptions {
         keep: vec![ID.to_owned()],
@@ -82,6 +108,7 @@ fn open(served: &Served, path: &std::path::Path) -> Result<(Source, bool), Probl
         prior: model.prior.clone(),
         names: model.names.clone(),
         labels: LabelUse::Ignored,
+        most_inflated: Some(most),
         ..SourceOptions::default()
     };
     if let conformax::Scheme::Groups(Taxonomy::Group(_)) = &model.scheme {
@@ -99,24 +126,36 @@ fn open(served: &Served, path: &std::path::Path) -> Result<(Source, bool), Probl
     }
 }
 
-fn of_block<T: Logit>(
+/// The sets of a block's rows.
+fn sets_of<T: Logit>(values: &[T], moment: &Moment, block: &Block) -> Result<PredictionSets, Problem> {
+    Ok(moment.predictor.predict(block.beside(Logits::new(values, block.classes)?)?)?)
+}
+
+fn remembered<T: Logit>(
+    values: &[T],
     served: &Served,
-    asked: &Asked,
     moment: &Moment,
     block: &Block,
-    values: &[T],
+    given: Vec<Option<String>>,
+    sets: PredictionSets,
 ) -> Result<Predicted, Problem> {
     let logits = block.beside(Logits::new(values, block.classes)?)?;
-    let sets = moment.predictor.predict(logits)?;
+    Ok(served.remember(moment.level, logits, block.groups.as_deref(), given, sets)?)
+}
+
+/// The ids of a block's rows, of the lengths that feedback can name.
+fn names_of(block: &Block) -> Result<Vec<Option<String>>, Problem> {
     let ids = block.keep.iter().find(|kept| kept.name == ID).map(|kept| texts(&kept.cells));
-    let given = ids.unwrap_or_else(|| vec![None; block.rows()]);
-    match asked.untracked {
-        true => Ok(Predicted {
-            level: moment.level,
-            sets,
-            names: given.into_iter().map(Option::unwrap_or_default).collect(),
-        }),
-        false => Ok(served.remember(moment.level, logits, block.groups.as_deref(), given, sets)?),
+    let names = ids.unwrap_or_else(|| vec![None; block.rows()]);
+    let is_wrong = |name: &Option<String>| {
+        name.as_ref().is_some_and(|name| name.is_empty() || name.len() > LONGEST_ID)
+    };
+    match names.iter().position(is_wrong) {
+        Some(row) => {
+            let detail = format!("an id has 1 to {LONGEST_ID} bytes");
+            Err(Problem::unprocessable(detail).in_row(row as u64))
+        }
+        None => Ok(names),
     }
 }
 
