@@ -201,7 +201,8 @@ fn locked(state: &Path) -> Result<File, Error> {
 
 fn check_name(name: &str) -> Result<(), Error> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
-    match (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('.') && name != LOCK {
+    match (1..=64).contains(&name.len()) && name.bytes().all(plain) && !name.starts_with('.') && name != LOCK
+    {
         true => Ok(()),
         false => Err(Error::Name(name.to_owned())),
     }

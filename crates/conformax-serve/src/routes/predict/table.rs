@@ -7,8 +7,8 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use conformax::{Logit, Logits, PredictionSets, Taxonomy};
 use conformax_io::{
-    Block, CellType, Cells, Data, LONGEST_ID, LabelUse, NamedCells, Overwrite, Problem as FileProblem, Purpose,
-    SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values,
+    Block, CellType, Cells, Data, LONGEST_ID, LabelUse, NamedCells, Overwrite, Problem as FileProblem,
+    Purpose, SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values,
 };
 
 use crate::app::App;
@@ -60,7 +60,8 @@ pub(super) fn of_table(
             let detail = format!("a request may have {} rows, and this one has more", app.limits.rows);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
         }
-        let found = names_of(&block).and_then(|names| Ok((names, with_values!(block, sets_of(&moment, &block))?)));
+        let found =
+            names_of(&block).and_then(|names| Ok((names, with_values!(block, sets_of(&moment, &block))?)));
         let (names, sets) = found.map_err(|problem| problem.after(block.first_row))?;
         blocks.push((block, names, sets));
     }
@@ -147,9 +148,8 @@ fn remembered<T: Logit>(
 fn names_of(block: &Block) -> Result<Vec<Option<String>>, Problem> {
     let ids = block.keep.iter().find(|kept| kept.name == ID).map(|kept| texts(&kept.cells));
     let names = ids.unwrap_or_else(|| vec![None; block.rows()]);
-    let is_wrong = |name: &Option<String>| {
-        name.as_ref().is_some_and(|name| name.is_empty() || name.len() > LONGEST_ID)
-    };
+    let is_wrong =
+        |name: &Option<String>| name.as_ref().is_some_and(|name| name.is_empty() || name.len() > LONGEST_ID);
     match names.iter().position(is_wrong) {
         Some(row) => {
             let detail = format!("an id has 1 to {LONGEST_ID} bytes");
