@@ -54,7 +54,7 @@ pub(crate) struct WatchArgs {
 pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let model = Loaded::read(&args.model)?;
     let fresh = model.stream(args.stream.alpha(), args.stream.options())?;
-    let mut state = StateFile::open(args.state.as_deref());
+    let mut state = StateFile::open(args.state.as_deref())?;
     let mut watch = Watch {
         stream: state.read(fresh, console)?,
         rows: JsonRows::new(&model.model),
@@ -162,6 +162,11 @@ impl Watch {
     fn predict(&mut self, read: &JsonRow, logits: &[f64]) -> Result<Answer, RowFault> {
         let (row, level) = (self.stream.status().predicted, self.stream.level());
         let name = read.name().unwrap_or_else(|| row.to_string());
+        if read.id.is_none() && self.stream.waits(&name) {
+            let found = format!("none, and {name} is the id of another that waits");
+            let wanted = "an id, where other rows have numbers for ids";
+            return Err(conformax_io::Problem::Dtype { what: "a row", wanted, found }.into());
+        }
         let groups = read.group.map(|group| [group]);
         let rows = Logits::new(logits, logits.len()).and_then(|logits| match &groups {
             Some(groups) => logits.with_groups(groups),

@@ -1,6 +1,6 @@
 //! `Served`: one calibrated model in use: its stream, its journal, and what was predicted and learned.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -111,10 +111,8 @@ impl Served {
         sets: PredictionSets,
     ) -> Result<Predicted, Error> {
         let mut live = self.live();
-        let first = live.stream.status().predicted;
-        let name = |(row, given): (u64, Option<String>)| given.unwrap_or_else(|| format!("row-{row}"));
-        let names: Vec<String> = (first..).zip(given).map(name).collect();
         let Live { stream, journal, appended } = &mut *live;
+        let names = named(stream, given);
         if let Some(journal) = journal {
             let row = |index: usize| {
                 let row = &logits.as_slice()[index * logits.classes()..][..logits.classes()];
@@ -234,6 +232,26 @@ impl Served {
             }
         }
     }
+}
+
+/// The names of rows, given or made; what is made is the name of no other row that waits or is about to.
+fn named(stream: &Stream<ScoreSpec>, given: Vec<Option<String>>) -> Vec<String> {
+    let taken: BTreeSet<String> = given.iter().flatten().cloned().collect();
+    let is_free = |name: &String| !taken.contains(name) && !stream.waits(name);
+    let made = |row: u64| {
+        let first = format!("row-{row}");
+        let others = (2_u64..).map(|again| format!("row-{row}-{again}"));
+        std::iter::once(first).chain(others).find(&is_free).expect("there is no end of names")
+    };
+    let rows = stream.status().predicted..;
+    rows.zip(given).map(|(row, given)| given.unwrap_or_else(|| made(row))).collect()
+}
+
+/// The first id that another row of the request has too.
+pub(crate) fn repeated<'a>(ids: impl Iterator<Item = &'a Option<String>>) -> Option<(usize, &'a str)> {
+    let mut seen = BTreeSet::new();
+    let given = ids.enumerate().filter_map(|(row, id)| Some((row, id.as_deref()?)));
+    given.into_iter().find(|(_, id)| !seen.insert(*id))
 }
 
 /// The rows of a request as one matrix, with their names and groups.

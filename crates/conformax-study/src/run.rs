@@ -27,6 +27,8 @@ const BAND: f64 = 0.95;
 /// Splits on which the ways to tune are compared. More tell the means apart no better than the rows allow, and each
 /// counts every candidate's labels on all rows for calibration.
 const SELECTION_SPLITS: usize = 10;
+/// With more classes all rows do not choose: scoring every label takes the square of their number.
+const SELECTION_CLASSES: usize = 2_000;
 
 /// What a run may be told besides the study.
 #[derive(Clone, Debug, Default)]
@@ -136,7 +138,10 @@ impl Study {
             splits: &splits,
             sweep: &self.sweep,
             sweep_splits: self.splits,
-            selection_splits: splits.len().min(SELECTION_SPLITS),
+            selection_splits: match benchmark.classes {
+                ..=SELECTION_CLASSES => splits.len().min(SELECTION_SPLITS),
+                _ => 0,
+            },
             strata: &self.strata,
             stop: &|| progress.stop(),
         };

@@ -1,5 +1,6 @@
 //! `StateFile`: where a stream is left and taken up, whole or not at all.
 
+use std::fs::{File, TryLockError};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -14,11 +15,27 @@ pub(super) struct StateFile {
     path: Option<PathBuf>,
     /// Rows and labels of the stream when it was last written: a pause in which nothing came changes nothing.
     written: Option<(u64, u64)>,
+    /// Held as long as the run lives.
+    _lock: Option<File>,
 }
 
 impl StateFile {
-    pub(super) fn open(path: Option<&Path>) -> Self {
-        Self { path: path.map(Path::to_owned), written: None }
+    /// Holds the file against other runs: what one answers, another would overwrite. The lock lies beside it, since the
+    /// file itself is replaced.
+    pub(super) fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let locked = |path: &Path| {
+            let mut beside = path.as_os_str().to_owned();
+            beside.push(".lock");
+            let file = File::create(&beside).map_err(|error| Error::new(path, error))?;
+            match file.try_lock() {
+                Ok(()) => Ok(file),
+                Err(TryLockError::WouldBlock) => {
+                    Err(Failure::of_file(path, "is in use by another run; give each a file of its own"))
+                }
+                Err(TryLockError::Error(error)) => Err(Error::new(path, error).into()),
+            }
+        };
+        Ok(Self { path: path.map(Path::to_owned), written: None, _lock: path.map(locked).transpose()? })
     }
 
     /// The stream that was left there, or the fresh one.

@@ -14,7 +14,7 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 use crate::app::App;
 use crate::problem::Problem;
 use crate::routes::{Asked, content_type, json, unsupported};
-use crate::served::{Predicted, Rows, Served};
+use crate::served::{Predicted, Rows, Served, repeated};
 
 /// Larger bodies are worked on beside the threads that answer.
 const SMALL: usize = 256 << 10;
@@ -65,10 +65,21 @@ pub(super) async fn parse(State(app): State<Arc<App>>, request: Request) -> Resu
     Ok(json(&rows.len()))
 }
 
+/// The error of two rows of one request under one id: only one of them could get a label.
+fn expect_distinct<'a>(ids: impl Iterator<Item = &'a Option<String>>) -> Result<(), Problem> {
+    match repeated(ids) {
+        Some((row, id)) => {
+            Err(Problem::unprocessable(format_args!("the id {id:?} is there twice")).in_row(row as u64))
+        }
+        None => Ok(()),
+    }
+}
+
 fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Result<Response, Problem> {
     let rows = served.rows.read_request(body, app.limits.rows)?;
     let rows = Rows::of(rows)
         .map_err(|row| Problem::unprocessable("a row to predict needs `logits`").in_row(row as u64))?;
+    expect_distinct(rows.names.iter())?;
     let logits = Logits::new(&rows.logits, served.model.classes)?;
     let logits = match &rows.groups {
         Some(groups) => logits.with_groups(groups)?,

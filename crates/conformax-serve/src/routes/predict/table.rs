@@ -65,6 +65,7 @@ pub(super) fn of_table(
         let (names, sets) = found.map_err(|problem| problem.after(block.first_row))?;
         blocks.push((block, names, sets));
     }
+    super::expect_distinct(blocks.iter().flat_map(|(_, names, _)| names))?;
     let mut level = moment.level;
     for (block, given, sets) in blocks {
         let predicted = match asked.untracked {
