@@ -22,5 +22,5 @@ fn study_and_compare_end_without_results_once_told_to_stop() {
         assert_eq!(code, ExitCode::CouldNotRun, "{told}");
         assert!(said.is_empty() && told.contains("interrupted; no output was written"), "{told}");
     }
-    assert_eq!(std::fs::read_dir(out).unwrap().count(), 0, "a stopped study leaves no file");
+    assert!(!out.exists(), "a stopped study leaves nothing");
 }

@@ -15,12 +15,12 @@ fn runs_on_the_logits_whose_accuracy_the_cards_state() {
     study.splits = 1;
     study.sweep.clear();
     let results = study.run(&RunOptions::default(), &()).unwrap();
-    assert_eq!(results.benchmarks.len(), 2);
+    assert_eq!(results.benchmarks.len(), 3);
     for benchmark in &results.benchmarks {
         let card = root.join("benchmarks/trained").join(&benchmark.name).join("card.json");
         let card: serde_json::Value = serde_json::from_slice(&std::fs::read(card).unwrap()).unwrap();
         assert_eq!(Some(benchmark.accuracy), card["test_accuracy"].as_f64(), "{}", benchmark.name);
         assert_eq!(Some(benchmark.rows), card["rows"]["test"].as_u64());
     }
-    assert_eq!(results.records.len(), 2 * study.procedures.len());
+    assert_eq!(results.records.len(), 3 * study.procedures.len());
 }

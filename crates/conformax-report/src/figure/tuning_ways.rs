@@ -13,10 +13,12 @@ pub(super) fn figure(view: &View<'_>) -> Option<Figure> {
     let ways = &view.results.tuning_ways;
     let splits = ways.first()?.coverage.splits;
     let styles = Way::ALL.map(style);
-    let procedures = || view.procedures().filter(|(_, name)| ways.iter().any(|way| way.procedure == *name));
     let panels = view.benchmarks().flat_map(|(benchmark, summary)| {
         let styles = &styles;
-        procedures().map(move |(procedure, _)| panel(view, (benchmark, summary), procedure, styles))
+        let is_tuned =
+            |name: &str| ways.iter().any(|way| way.procedure == name && way.benchmark == summary.name);
+        let tuned = view.procedures().filter(move |(_, name)| is_tuned(name));
+        tuned.map(move |(procedure, _)| panel(view, (benchmark, summary), procedure, styles))
     });
     Some(Figure {
         number: 10,

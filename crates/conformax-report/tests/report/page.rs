@@ -222,6 +222,9 @@ fn own() -> Results {
     for means in &mut results.means {
         means.benchmark = format!("my {}", means.benchmark);
     }
+    for way in &mut results.tuning_ways {
+        way.benchmark = format!("my {}", way.benchmark);
+    }
     for examples in &mut results.examples {
         examples.benchmark = format!("my {}", examples.benchmark);
     }
