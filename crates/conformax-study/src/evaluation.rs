@@ -267,6 +267,9 @@ impl<T: Logit> Bench<'_, T> {
     fn select(&self, candidates: &[usize]) -> Result<Vec<Vec<Outcome>>> {
         let levels = self.plan.alphas.len();
         let splits = &self.plan.splits[..self.plan.selection_splits];
+        if splits.is_empty() {
+            return Ok(Vec::new());
+        }
         let pairs = candidates.par_iter().map(|place| self.pairs(*place, splits));
         let mut pairs: Vec<Vec<Pairs>> = pairs.collect::<Result<_>>()?;
         let contests = (0..splits.len() * levels).map(|slot| {
