@@ -4,7 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conformax import AdaptiveLevel, Alarm, NotFittedError, SplitConformalClassifier, Stream
+from conformax import AdaptiveLevel, Alarm, SplitConformalClassifier, Stream
 
 CLASSES = 6
 
@@ -111,5 +111,5 @@ def test_what_cannot_stream_says_why(model):
         Stream(model).predict_set(logits[:2], ids=[1, 2, 3])
     with pytest.raises(ValueError, match="step"):
         Stream(model, step=-1)
-    with pytest.raises(NotFittedError):
+    with pytest.raises(ValueError, match="is not calibrated"):
         Stream(SplitConformalClassifier())
