@@ -313,12 +313,12 @@ fn write_predictor(to: &mut Writer, predictor: &Predictor<ScoreSpec>) {
         Thresholds::ByWeight(_) => 3,
     });
     to.list(predictor.thresholds().as_slice(), |to, threshold| to.f64(*threshold));
-    to.u8(u8::from(predictor.masked() == Masked::Never));
     if let Thresholds::ByWeight(rule) = predictor.thresholds() {
         write_alpha(to, rule.alpha());
         let pairs = rule.scores().scores().iter().copied().zip(rule.scores().weights().iter().copied());
         write_pairs(to, &pairs.collect::<Vec<_>>());
     }
+    to.u8(u8::from(predictor.masked() == Masked::Never));
     to.u8(u8::from(predictor.empty() == Empty::TopLabel));
     write_ranks(to, predictor.ranks());
     to.option(predictor.rivals(), |to, rivals| to.list(rivals.as_slice(), write_rival));

@@ -4,12 +4,14 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::data::Data;
 use common::entmax;
 use conformax::{
     Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Loss, Masked, PairCounter, Predictor,
     Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch,
-    Thresholds, Tuner, entmax_grid, row_fingerprints,
+    Thresholds, Tuner, WeightRule, WeightedScores, entmax_grid, row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
@@ -116,6 +118,10 @@ accumulator_laws! {
         .with_ranks(Ranks::new((1..=12).collect()).unwrap()).unwrap();
     evaluator_by_group: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap().by(Taxonomy::Group(3)).unwrap()
         .losing(cost()).unwrap();
+    evaluator_by_row_weight: Evaluator::new(vec![by_weight(), by_weight().with_masked(Masked::Never)], 12).unwrap();
+    evaluator_by_label: Evaluator::new(vec![
+        Predictor::new(spec(1.5), Thresholds::PerLabel((0..12).map(f64::from).collect())).with_masked(Masked::Never)
+    ], 12).unwrap();
     tuner: Tuner::new(entmax_grid().into_iter().map(ScoreSpec::Entmax).collect(), 12, alpha(0.1)).unwrap()
         .remembering(Remember::Rows);
     size_counter: sizes();
@@ -129,6 +135,12 @@ accumulator_laws! {
 
 fn at(threshold: f64) -> Predictor<ScoreSpec> {
     Predictor::new(spec(1.5), Thresholds::One(threshold))
+}
+
+fn by_weight() -> Predictor<ScoreSpec> {
+    let rows = (1..=40).map(|row| (f64::from(row) / 8.0, 0.1 * f64::from(row % 5 + 1))).collect();
+    let scores = Arc::new(WeightedScores::new(rows).unwrap());
+    Predictor::new(spec(1.5), Thresholds::ByWeight(WeightRule::new(alpha(0.1), scores)))
 }
 
 fn clusters() -> Vec<Option<u32>> {

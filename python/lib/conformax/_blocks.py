@@ -40,7 +40,7 @@ def p_values(
     """The p-value of every label: rows × classes."""
     return _matrix(logits, (
         calibration.p_values(
-            block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first, block), **_checked(options)
+            block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first - logits.first_row, block), **_checked(options)
         )
         for first, block in logits.blocks()
     ))
@@ -58,7 +58,7 @@ def predict_at(
     """Offsets, labels and the logits of these labels, of the sets at each level."""
     parts = [
         calibration.predict(
-            alphas, block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first, block),
+            alphas, block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first - logits.first_row, block),
             **_checked(options)
         )
         for first, block in logits.blocks()
@@ -78,7 +78,7 @@ def probabilities_at(
     """Offsets, labels and probabilities of the sets at a level."""
     return _pack([
         calibration.predict_probabilities(
-            alpha, block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first, block),
+            alpha, block, _draws(u, first, block, logits), first_row=first, **_parts(beside, first - logits.first_row, block),
             **_checked(options)
         )
         for first, block in logits.blocks()

@@ -33,8 +33,12 @@ class Logits:
     [(0, 'float64')]
     """
 
-    def __init__(self, shape: tuple[int, int], blocks: Blocks, columns: list[Any] | None = None) -> None:
+    def __init__(
+        self, shape: tuple[int, int], blocks: Blocks, columns: list[Any] | None = None, *, first_row: int = 0
+    ) -> None:
         self.shape = shape
+        #: What the first row is counted as: rows may be a part of more.
+        self.first_row = first_row
         #: Yields the first row of each block and the block; an empty matrix is one empty block.
         self.blocks = blocks
         #: What the columns of a data frame are called.
@@ -64,7 +68,8 @@ class Logits:
 
     def reordered(self, order: list[int]) -> Logits:
         """The same rows with the columns in another order."""
-        return Logits(self.shape, lambda: ((first, block[:, order]) for first, block in self.blocks()))
+        blocks = lambda: ((first, block[:, order]) for first, block in self.blocks())  # noqa: E731
+        return Logits(self.shape, blocks, first_row=self.first_row)
 
 
 # How DLPack calls a CUDA device.

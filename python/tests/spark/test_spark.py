@@ -107,7 +107,7 @@ def test_thresholds_by_group(regions, rows, partitions):
     assert [list(labels) for labels in predicted["labels"]] == [list(each) for each in sets]
     renamed = df.withColumnRenamed("region", "where")
     again = cs.predict(found, renamed, logits="logits", keep=["id"], groups="where").toPandas().sort_values("id")
-    assert again["labels"].tolist() == predicted["labels"].tolist()
+    assert [list(labels) for labels in again["labels"]] == [list(labels) for labels in predicted["labels"]]
     evaluated = cs.evaluate(found, df, logits="logits", label="label", allow_seen=True)
     assert evaluated == wanted.evaluate(logits, labels, groups=region, allow_seen=True)
 

@@ -169,7 +169,7 @@ def _empty(table: pa.Table) -> pa.RecordBatch:
 
 def _at(block: np.ndarray, first_row: int) -> Logits:
     """Rows that are counted from elsewhere in messages."""
-    return Logits(block.shape, lambda: iter([(first_row, block)]))
+    return Logits(block.shape, lambda: iter([(first_row, block)]), first_row=first_row)
 
 
 def _record(classes: int, partition: int, held: _conformax.Partial) -> pa.RecordBatch:
