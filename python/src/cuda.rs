@@ -41,11 +41,11 @@ fn gamma_of(gamma: f64, gammas: u64, stride: i64) -> PyResult<GammaOf> {
     Gamma::new(gamma).map(GammaOf::All).map_err(|error| python_error(error.into()))
 }
 
-fn on(
+fn on<A: Send>(
     device: usize,
     py: Python<'_>,
-    work: impl FnOnce(&Gpu) -> conformax_cuda::Result<()> + Send,
-) -> PyResult<()> {
+    work: impl FnOnce(&Gpu) -> conformax_cuda::Result<A> + Send,
+) -> PyResult<A> {
     // A first call compiles.
     py.detach(|| Gpu::get(device).and_then(|gpu| work(&gpu))).map_err(python_error)
 }
@@ -200,26 +200,23 @@ impl CudaRows {
         (scratch.words(), scratch.sizes())
     }
 
-    /// The set of every row at a finite threshold, end to end as far as there is room.
-    #[allow(clippy::too_many_arguments)]
-    fn find_sets(
-        &self,
-        py: Python<'_>,
-        threshold: f64,
-        top_label: bool,
-        scratch: u64,
-        offsets: u64,
-        labels: u64,
-        places: u64,
-    ) -> PyResult<()> {
-        let to = PackedSets { scratch, offsets, labels, places };
+    /// The set of every row at a finite threshold, into the scratch.
+    fn find_sets(&self, py: Python<'_>, threshold: f64, top_label: bool, scratch: u64) -> PyResult<()> {
         // SAFETY: as for `cuda_entmax`.
         on(self.device, py, |gpu| unsafe {
-            self.family.find_sets(gpu, Stream(self.stream), threshold, top_label, to)
+            self.family.find_sets(gpu, Stream(self.stream), threshold, top_label, scratch)
         })
     }
 
-    /// Packs the sets once more, where there was no room or sizes have changed.
+    /// Waits, and says how many labels there are in all, and the first row at fault and with too many, if any.
+    fn set_reports(&self, py: Python<'_>, scratch: u64) -> PyResult<(u64, Option<u64>, Option<u64>)> {
+        // SAFETY: as for `cuda_entmax`.
+        let found =
+            on(self.device, py, |gpu| unsafe { self.family.set_reports(gpu, Stream(self.stream), scratch) })?;
+        Ok((found.total, found.fault, found.too_many))
+    }
+
+    /// Packs the sets end to end as far as there is room; once more where there was none or sizes have changed.
     fn pack_sets(
         &self,
         py: Python<'_>,

@@ -154,6 +154,25 @@ impl Gpu {
         check("cuMemsetD8Async", code)
     }
 
+    /// Waits for the stream and reads so many numbers.
+    ///
+    /// # Safety
+    ///
+    /// They are memory of this device.
+    pub(crate) unsafe fn read<const N: usize>(&self, at: u64, stream: Stream) -> Result<[u64; N]> {
+        let _current = self.context.enter()?;
+        let (mut numbers, stream) = ([0_u64; N], stream.0 as driver::CUstream);
+        // SAFETY: the address is the caller's promise; the copy is over before the numbers are looked at or go.
+        unsafe {
+            let to = (&raw mut numbers).cast::<c_void>();
+            let copied = driver::cuMemcpyDtoHAsync_v2(to, at, size_of_val(&numbers), stream);
+            let waited = driver::cuStreamSynchronize(stream);
+            check("cuMemcpyDtoHAsync", copied)?;
+            check("cuStreamSynchronize", waited)?;
+        }
+        Ok(numbers)
+    }
+
     fn kernel(&self, program: Program) -> Result<Kernel> {
         if let Some(kernel) = self.kernels.read().expect("no holder panics").get(&program) {
             return Ok(*kernel);

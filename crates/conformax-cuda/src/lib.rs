@@ -25,7 +25,7 @@ pub use activation::{Backward, Forward, GammaOf, Loss, LossBackward};
 pub use error::Error;
 pub use gpu::{Gpu, Stream};
 pub use layout::Dtype;
-pub use sets::{Family, LabelScores, PackedSets, Scratch};
+pub use sets::{Family, LabelScores, PackedSets, Scratch, SetReports};
 
 /// What every call gives.
 pub type Result<T> = std::result::Result<T, Error>;

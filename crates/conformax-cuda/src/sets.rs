@@ -48,7 +48,7 @@ pub struct LabelScores {
 /// Where sets go: offsets and labels end to end, best first.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedSets {
-    /// Address of [`Scratch::words`] words, on a boundary of 8 bytes.
+    /// Address of the scratch that [`Family::find_sets`] has filled.
     pub scratch: u64,
     /// Address of the offsets, `i64`, one more than rows.
     pub offsets: u64,
@@ -60,12 +60,22 @@ pub struct PackedSets {
 
 /// What finding and packing the sets of so many rows needs besides their results.
 ///
-/// It begins with three 64-bit numbers for the caller: labels of all sets, the least row at fault, and the least row
-/// with more labels than a team of threads keeps (all ones where there is none). Sizes of all rows follow, `u32`, at
-/// [`Scratch::sizes`]; that of a row with too many is all ones, and [`Family::pack_sets`] counts it as 0.
+/// It begins with the [`SetReports`]. Sizes of all rows follow, `u32`, at [`Scratch::sizes`]; that of a row with too many
+/// is all ones, and [`Family::pack_sets`] counts it as 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Scratch {
     rows: u64,
+}
+
+/// What finding and packing sets reports.
+#[derive(Clone, Copy, Debug)]
+pub struct SetReports {
+    /// Labels of all sets.
+    pub total: u64,
+    /// The least row at fault.
+    pub fault: Option<u64>,
+    /// The least row with more labels than a team of threads keeps.
+    pub too_many: Option<u64>,
 }
 
 /// Labels that a row may find.
@@ -255,7 +265,8 @@ impl Family {
         unsafe { gpu.launch(program, self.rows, THREADS, stream, rows) }
     }
 
-    /// The set of every row at a finite threshold. Reports go to the scratch, not to `fault`.
+    /// The set of every row at a finite threshold, into [`Scratch::words`] words on a boundary of 8 bytes. Reports go there
+    /// too, not to `fault`.
     ///
     /// # Safety
     ///
@@ -266,27 +277,31 @@ impl Family {
         stream: Stream,
         threshold: f64,
         top_label: bool,
-        to: PackedSets,
+        scratch: u64,
     ) -> Result<()> {
         let (vec, layout) = self.warp_layout()?;
-        let rows = ScoreRows { threshold, top_label: i32::from(top_label), ..self.set_rows(to)? };
+        let rows = ScoreRows { threshold, top_label: i32::from(top_label), ..self.set_rows(scratch)? };
         let program = Program { vec, ..self.program(Job::Sets, layout) };
         let blocks = self.rows.div_ceil(u64::from(THREADS / WARP));
         // SAFETY: as above; the reports are the first words of the scratch.
         unsafe {
-            gpu.fill(to.scratch, 0xff, 4 * REPORTS, stream)?;
-            gpu.launch(program, blocks, THREADS, stream, rows)?;
-            self.pack_sets(gpu, stream, to)
+            gpu.fill(scratch, 0xff, 4 * REPORTS, stream)?;
+            gpu.launch(program, blocks, THREADS, stream, rows)
         }
     }
 
-    /// Packs what [`find_sets`](Self::find_sets) found once more, elsewhere or after sizes have changed.
+    /// Packs what [`find_sets`](Self::find_sets) found; once more where there was no room or sizes have changed.
     ///
     /// # Safety
     ///
     /// As for [`score_labels`](Self::score_labels).
     pub unsafe fn pack_sets(&self, gpu: &Gpu, stream: Stream, to: PackedSets) -> Result<()> {
-        let rows = self.set_rows(to)?;
+        let rows = ScoreRows {
+            offsets: to.offsets,
+            packed: to.labels,
+            places: to.places,
+            ..self.set_rows(to.scratch)?
+        };
         let program = self.program(Job::PackSets, Layout::Wide { threads: PACKED as u32 });
         // SAFETY: as above; the sums are words of the scratch.
         unsafe {
@@ -295,21 +310,29 @@ impl Family {
         }
     }
 
-    fn set_rows(&self, to: PackedSets) -> Result<ScoreRows> {
-        let scratch = Scratch::new(self.rows);
-        let sizes = to.scratch + 4 * scratch.sizes();
+    fn set_rows(&self, scratch: u64) -> Result<ScoreRows> {
+        let sizes = scratch + 4 * Scratch::new(self.rows).sizes();
         Ok(ScoreRows {
             sizes,
             found: sizes + 4 * self.rows,
-            offsets: to.offsets,
-            packed: to.labels,
-            places: to.places,
-            total: to.scratch,
-            fault: to.scratch + 8,
-            bad_label: to.scratch + 16,
-            sums: to.scratch + 4 * REPORTS,
+            total: scratch,
+            fault: scratch + 8,
+            bad_label: scratch + 16,
+            sums: scratch + 4 * REPORTS,
             ..self.score_rows()?
         })
+    }
+
+    /// Waits for the stream and reads what was reported to a scratch.
+    ///
+    /// # Safety
+    ///
+    /// As for [`score_labels`](Self::score_labels).
+    pub unsafe fn set_reports(&self, gpu: &Gpu, stream: Stream, scratch: u64) -> Result<SetReports> {
+        // SAFETY: as above.
+        let [total, fault, too_many] = unsafe { gpu.read(scratch, stream)? };
+        let row = |reported: u64| (reported != u64::MAX).then_some(reported);
+        Ok(SetReports { total, fault: row(fault), too_many: row(too_many) })
     }
 
     /// The probabilities of the labels of sets at `threshold`, as `f64` packed like them; `pool` is scratch of that

@@ -173,24 +173,24 @@ def find_sets(
         return _full_sets(rule, rows, masked)
     count = rows.shape[0]
     launches = _Launches(rule, rows, reported=False)
-    offsets = launches.empty(count + 1, torch.int64)
     if not count:
-        return offsets.zero_(), launches.empty(0, torch.int32)
+        return launches.empty(1, torch.int64).zero_(), launches.empty(0, torch.int32)
     words, first_size = launches.compiled.set_scratch()
     # On a boundary of 8 bytes, as all that torch's allocator gives.
     scratch = launches.empty(words, torch.int32)
+    # The device is at work while the host makes the rest ready.
+    launches.compiled.find_sets(threshold, empty == "top_label", scratch.data_ptr())
     # Room for most: how many labels there are is known only when the host has looked, which it does once.
-    packed = launches.empty(_ROOM * count, torch.int32)
-    launches.compiled.find_sets(
-        threshold, empty == "top_label", scratch.data_ptr(), offsets.data_ptr(), packed.data_ptr(), len(packed)
-    )
-    total, fault, too_many = scratch[:6].view(torch.int64).tolist()
-    if fault != _NONE:
+    offsets, room = launches.empty(count + 1, torch.int64), _ROOM * count
+    packed = launches.empty(room, torch.int32)
+    launches.compiled.pack_sets(scratch.data_ptr(), offsets.data_ptr(), packed.data_ptr(), room)
+    total, fault, too_many = launches.compiled.set_reports(scratch.data_ptr())
+    if fault is not None:
         launches.refuse(fault)
-    if too_many == _NONE and total <= len(packed):
+    if too_many is None and total <= room:
         return offsets, packed[:total]
     large = None
-    if too_many != _NONE:
+    if too_many is not None:
         sizes = scratch[first_size : first_size + count]
         large = _LargeSets(rule, rows, (sizes < 0).nonzero().flatten(), threshold)
         sizes[large.places] = large.sizes.to(torch.int32)
