@@ -237,7 +237,7 @@ fn main() {
     );
     let few = Tiled::imagenet(5_000);
     selection(&few, &entmax_grid(), "gamma");
-    selection(&few, &[entmax_grid()[1], entmax_grid()[8]], "two gammas far apart");
+    selection(&few, &[entmax(1.5), entmax(8.0)], "gamma 1.5 and 8");
     selection(&few, &raps_grid(few.classes, Draw::Seeded(0)), "raps");
     selection(&Tiled::narrow(50_000), &entmax_grid(), "gamma, K = 10");
     for (gamma, alpha, bar) in [(2.0, 0.01, "<= 12"), (1.5, 0.01, "<= 12"), (1.5, 0.05, "<= 2.5")] {
