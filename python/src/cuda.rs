@@ -175,15 +175,8 @@ impl CudaRows {
     }
 
     /// The score of one label of every row.
-    fn score_labels(
-        &self,
-        py: Python<'_>,
-        labels: u64,
-        scores: u64,
-        bad_label: u64,
-        never: bool,
-    ) -> PyResult<()> {
-        let to = LabelScores { labels, scores, bad_label, never };
+    fn score_labels(&self, py: Python<'_>, labels: u64, scores: u64, never: bool) -> PyResult<()> {
+        let to = LabelScores { labels, scores, never };
         // SAFETY: as for `cuda_entmax`.
         on(self.device, py, |gpu| unsafe { self.family.score_labels(gpu, Stream(self.stream), to) })
     }

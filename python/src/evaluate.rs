@@ -73,6 +73,8 @@ pub struct Evaluator {
     levels: Vec<KeptLevel>,
     /// Of the groups that rows are counted by.
     names: Vec<String>,
+    /// Whether these come with the rows; otherwise they are of true labels.
+    by_column: bool,
 }
 
 #[pymethods]
@@ -122,7 +124,8 @@ impl Evaluator {
         if let Scheme::Risk(loss) = &model.scheme {
             evaluator = evaluator.losing(loss.clone()).map_err(value_error)?;
         }
-        Ok(Self { names, inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
+        let by_column = by == Some("group");
+        Ok(Self { names, by_column, inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
     }
 
     /// Takes in rows with their true labels.
@@ -178,13 +181,16 @@ impl Evaluator {
             out.set_item("mean_loss", evaluated.losses.get(place))?;
             if let Some(groups) = evaluated.groups.get(place) {
                 let by_group = PyDict::new(py);
-                for (name, tally) in self.names.iter().zip(groups).filter(|(_, tally)| tally.n > 0) {
+                let verdicts = self.model.group_verdicts(kept, self.by_column, groups);
+                let counted = self.names.iter().zip(groups).zip(verdicts);
+                for ((name, tally), verdict) in counted.filter(|((_, tally), _)| tally.n > 0) {
                     let entry = PyDict::new(py);
                     entry.set_item("n", tally.n)?;
                     entry.set_item("coverage", tally.coverage())?;
                     entry.set_item("average_size", tally.average_size())?;
                     let confidence = 1.0 - 0.05 / groups.iter().filter(|tally| tally.n > 0).count() as f64;
                     entry.set_item("interval", interval_of_share(tally.covered, tally.n, confidence))?;
+                    entry.set_item("verdict", self.model.law_holds().then_some(verdict_name(verdict)))?;
                     by_group.set_item(name, entry)?;
                 }
                 out.set_item("groups", by_group)?;

@@ -292,16 +292,35 @@ fn read_blocks(
     console: &mut Console<'_>,
 ) -> Result<Read, Failure> {
     let mut doubt = LooksLikeProbabilities::new(&source);
+    let mut labelled = vec![false; source.classes()];
     let source = for_each_block(source, what, console, |block, console| {
         doubt.look_at(block, console)?;
+        labels(block).iter().for_each(|label| labelled[*label as usize] = true);
         let before = calibrator.n();
         calibrator.make_room(block)?;
         with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?))
             .map_err(|error| in_block(error, before))?;
         Ok(())
     })?;
+    warn_of_unlabelled(&source, &labelled, console)?;
     let groups = source.groups().to_vec();
     Ok(((source, calibrator), groups))
+}
+
+/// A column that no row is labelled with may be something else than a class.
+fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<'_>) -> Result<(), Failure> {
+    // Of many classes some are rare, and a table has few columns that are none.
+    const MOST: usize = 3;
+    let Some(names) = source.names() else { return Ok(()) };
+    let never: Vec<_> = names.as_slice().iter().zip(labelled).filter(|(_, seen)| !**seen).collect();
+    if never.is_empty() || never.len() > MOST || never.len() == labelled.len() {
+        return Ok(());
+    }
+    let never: Vec<String> = never.iter().map(|(name, _)| format!("`{}`", printable(name))).collect();
+    console.warn(format_args!(
+        "no row has the label {}: if that is a column and no class, leave it out with --drop",
+        never.join(" or ")
+    ))
 }
 
 /// The same with the rows that `takes` says yes to.

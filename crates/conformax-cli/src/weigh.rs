@@ -74,6 +74,9 @@ pub(crate) fn run(args: &WeighArgs, console: &mut Console<'_>) -> Result<(), Fai
         let (wanted, got) = (source.classes(), goal.classes());
         return Err(Error::new(target, conformax::Error::ClassCount { wanted, got }).into());
     }
+    if let (Some(wanted), Some(found)) = (source.names(), goal.names()) {
+        wanted.expect_same(found).map_err(|problem| Error::new(target, problem))?;
+    }
     let names = source.names().map(|names| names.as_slice().to_vec());
     let classes = source.classes();
     let (known, labels) = read(source, "reading labelled rows", console)?;

@@ -14,8 +14,8 @@ const THREADS: u32 = 128;
 
 /// Rows of logits under a score of the family.
 ///
-/// Launches report rows that have no score: the caller sets the 64 bits at `fault` to all ones, and they hold the least
-/// row with NaN, +∞ or nothing but −∞ afterwards. Results of such rows are not written.
+/// Launches report rows that have no score: of the two 64-bit numbers at `fault` the first holds the least row with NaN,
+/// +∞ or nothing but −∞ afterwards, all ones where there is none. Results of such rows are not written.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Type of the logits.
@@ -28,19 +28,18 @@ pub struct Family {
     pub classes: u64,
     /// Index of the family.
     pub gamma: Gamma,
-    /// Address of the least row at fault.
+    /// Address of the two reports, the least row at fault first; 0 for launches that report elsewhere or nothing.
     pub fault: u64,
 }
 
-/// What `score_labels` writes.
+/// What `score_labels` writes; the second report is the least row whose label is no class, or masked where that is not
+/// allowed.
 #[derive(Clone, Copy, Debug)]
 pub struct LabelScores {
     /// Address of the labels, `i64`.
     pub labels: u64,
     /// Address of the scores, one `f64` a row.
     pub scores: u64,
-    /// Address of the least row whose label is no class, or masked where that is not allowed; set as `fault` is.
-    pub bad_label: u64,
     /// Whether a masked label contradicts its mask.
     pub never: bool,
 }
@@ -244,13 +243,16 @@ impl Family {
         let rows = ScoreRows {
             labels: to.labels,
             scores: to.scores,
-            bad_label: to.bad_label,
+            bad_label: self.fault + 8,
             never: i32::from(to.never),
             ..self.score_rows()?
         };
         let program = self.program(Job::Scores, self.layout()?);
         // SAFETY: `ScoreRows` is the kernel's `Rows`; the addresses are the caller's promise.
-        unsafe { gpu.launch(program, self.teams(), THREADS, stream, rows) }
+        unsafe {
+            self.clear_reports(gpu, stream)?;
+            gpu.launch(program, self.teams(), THREADS, stream, rows)
+        }
     }
 
     /// The score of every label of every row, as `f64`; +∞ for labels further than `bound` below the maximum.
@@ -262,7 +264,20 @@ impl Family {
         let rows = ScoreRows { threshold: bound, scores, ..self.score_rows()? };
         let program = self.program(Job::ScoresOfAll, self.layout()?);
         // SAFETY: as above.
-        unsafe { gpu.launch(program, self.rows, THREADS, stream, rows) }
+        unsafe {
+            self.clear_reports(gpu, stream)?;
+            gpu.launch(program, self.rows, THREADS, stream, rows)
+        }
+    }
+
+    /// Says that no row is at fault.
+    ///
+    /// # Safety
+    ///
+    /// As for [`score_labels`](Self::score_labels).
+    unsafe fn clear_reports(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
+        // SAFETY: two numbers, by the caller's promise.
+        unsafe { gpu.fill(self.fault, 0xff, 16, stream) }
     }
 
     /// The set of every row at a finite threshold, into [`Scratch::words`] words on a boundary of 8 bytes. Reports go there

@@ -3,8 +3,8 @@
 use crate::fingerprint::{Overlap, RowSet, SeenRows, row_fingerprints};
 use crate::predict::drain_sets;
 use crate::{
-    Error, Labelled, Level, Logit, Logits, Loss, Predictor, Result, Score, Tally, Taxonomy, Thresholds,
-    Verdict,
+    Alpha, Error, Labelled, Level, Logit, Logits, Loss, Predictor, Result, Score, Tally, Taxonomy,
+    Thresholds, Verdict, interval_of_share,
 };
 
 /// Takes labelled rows in any blocks, merges with others of its kind in any order, and finishes to the same counts.
@@ -58,6 +58,26 @@ impl GroupTally {
     pub fn verdict(self, level: Level, threshold: f64, groups: usize) -> Verdict {
         let least = Thresholds::One(threshold).law(level).quantile_of_count(0.001 / groups as f64, self.n);
         if self.covered < least { Verdict::TooLow(least) } else { Verdict::AsPromised }
+    }
+
+    /// The same for a group that is promised nothing of its own: too low where rows that are each covered with
+    /// probability `1 − α` would make any of so many groups do as badly once in a thousand times.
+    pub fn shortfall(self, alpha: Alpha, groups: usize) -> Verdict {
+        let wanted = 1.0 - alpha.value();
+        let confidence = 1.0 - 0.002 / groups as f64;
+        let enough = |covered: u64| {
+            interval_of_share(covered, self.n, confidence).is_none_or(|(_, highest)| highest >= wanted)
+        };
+        if enough(self.covered) {
+            return Verdict::AsPromised;
+        }
+        // The highest share that agrees with a count grows with it.
+        let (mut short, mut least) = (self.covered, self.n);
+        while least - short > 1 {
+            let middle = u64::midpoint(short, least);
+            *(if enough(middle) { &mut least } else { &mut short }) = middle;
+        }
+        Verdict::TooLow(least)
     }
 
     /// Mean number of labels in a set; `None` without a row.

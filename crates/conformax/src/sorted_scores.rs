@@ -133,14 +133,61 @@ impl PValue {
         Self { count: 0, of: u128::from(n) + 1 }
     }
 
-    /// The nearest `f64`.
+    /// The nearest `f64`, so that a p-value of 0.3 is the number that 0.3 is read as.
     pub fn value(self) -> f64 {
-        self.count as f64 / self.of as f64
+        const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
+        if self.of <= EXACT {
+            return self.count as f64 / self.of as f64;
+        }
+        nearest_ratio(self.count, self.of)
     }
 
     /// Whether `p > α`, exactly: whether the label is in the set at level α.
     pub fn in_set(self, alpha: Alpha) -> bool {
         // For integers, count > of·α is count > ⌊of·α⌋.
         self.count > alpha.floor_of(self.of)
+    }
+}
+
+/// `count/of`, rounded once, for `count ≤ of < 2¹²⁷`: the digits of a division by hand, and whether anything is left.
+fn nearest_ratio(count: u128, of: u128) -> f64 {
+    if count == 0 {
+        return 0.0;
+    }
+    let (mut rest, mut exponent) = (count, 0);
+    while rest < of {
+        rest <<= 1;
+        exponent -= 1;
+    }
+    // One more digit than a double holds.
+    let mut digits = 0_u64;
+    for _ in 0..=f64::MANTISSA_DIGITS {
+        digits = digits << 1 | u64::from(rest >= of);
+        rest = if rest >= of { rest - of } else { rest } << 1;
+    }
+    // A digit that stands for all that is left makes the conversion round as the quotient would.
+    let digits = digits << 1 | u64::from(rest > 0);
+    let unit = exponent - f64::MANTISSA_DIGITS as i32 - 1;
+    digits as f64 * f64::from_bits(((1023 + unit) as u64) << 52)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_are_rounded_once() {
+        // Tenths of a sum whose units are not tenths: dividing two rounded numbers gives 0.30000000000000004.
+        for unit in [(1_u128 << 56) + 3, 0x1999_9999_9999_9a << 40, (1 << 100) + 1] {
+            for tenths in 0..=10_u32 {
+                let p = PValue { count: u128::from(tenths) * unit, of: 10 * unit };
+                assert_eq!(p.value(), f64::from(tenths) / 10.0, "{tenths} of ten {unit}");
+            }
+        }
+        // Halfway between two doubles, to the even one, and a little above, up.
+        let of = 1_u128 << 100;
+        let half = of / 2 + (of >> 54);
+        assert_eq!(PValue { count: half, of }.value(), 0.5);
+        assert_eq!(PValue { count: half + 1, of }.value(), 0.5_f64.next_up());
     }
 }

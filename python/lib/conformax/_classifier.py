@@ -20,6 +20,7 @@ from ._inputs import (
     as_threads,
     from_device,
     in_order,
+    names_of_columns,
     look_like_probabilities,
 )
 from ._levels import levels
@@ -212,6 +213,7 @@ class SplitConformalClassifier:
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(_on_host(labels), rows.shape[1], names, self.labels_are)
         columns = rows.columns
+        _expect_order(columns, names)
         calibration = _schemes.calibrate(
             scheme,
             rule,
@@ -272,7 +274,7 @@ class SplitConformalClassifier:
         indices = as_labels(labels, given.shape[1], names, self.labels_are)
         candidates = grid_over(over, grid, given.shape[1], self)
         options: dict[str, Any] = {
-            "names": _texts(names),
+            "names": names_of_columns(given.columns) if names is None else _texts(names),
             "masked": self.masked,
             "n_threads": as_threads(self.n_threads),
             "input": self.input,
@@ -415,7 +417,7 @@ class SplitConformalClassifier:
         _blocks.extend(evaluator, rows, indices, as_draws(u), **beside, n_threads=self.n_threads)
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
         if not _judge_seen(*seen, allow_seen):
-            metrics = [{**of_level, "coverage_interval": None, "verdict": None} for of_level in metrics]
+            metrics = [_without_law(of_level) for of_level in metrics]
         found = [Evaluation(**of_level) for of_level in metrics]
         return found if several else found[0]
 
@@ -766,6 +768,24 @@ def _one_or_all(alphas: list[float]) -> Any:
 
 def _texts(names: np.ndarray | None) -> list[str] | None:
     return None if names is None else [str(name) for name in names.tolist()]
+
+
+def _without_law(metrics: dict[str, Any]) -> dict[str, Any]:
+    """What was measured, with nothing said of what the law would have it be."""
+    found = {**metrics, "coverage_interval": None, "verdict": None}
+    if groups := metrics.get("groups"):
+        found["groups"] = {name: {**group, "verdict": None} for name, group in groups.items()}
+    return found
+
+
+def _expect_order(columns: list[Any] | None, names: np.ndarray | None) -> None:
+    """Names of classes that are those of the columns, in another order, are a slip."""
+    if columns is None or names is None or columns == (given := names.tolist()) or set(columns) != set(given):
+        return
+    place = next(place for place, name in enumerate(given) if name != columns[place])
+    raise ValueError(
+        f"classes must be in the order of the columns: column {place} is {columns[place]!r}, class {place} {given[place]!r}"
+    )
 
 
 def _class_names(classes: Sequence[Any] | None, n_classes: int) -> np.ndarray | None:

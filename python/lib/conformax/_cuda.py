@@ -60,7 +60,7 @@ class _Launches:
         from .torch import _kernels
 
         self.rule, self.rows = rule, rows
-        self.reports = torch.full((2,), _NONE, dtype=torch.int64, device=rows.device) if reported else None
+        self.reports = torch.empty(2, dtype=torch.int64, device=rows.device) if reported else None
         self.compiled = _conformax.CudaRows(
             *_kernels._place(rows),
             rows.data_ptr(),
@@ -68,10 +68,6 @@ class _Launches:
             rule.gamma,
             0 if self.reports is None else self.reports.data_ptr(),
         )
-
-    @property
-    def second(self) -> int:
-        return self.reports.data_ptr() + 8
 
     def empty(self, shape: Any, dtype: Any) -> Any:
         import torch
@@ -119,10 +115,12 @@ class LabelScores:
         self.scores = self._launches.empty(rows.shape[0], torch.float64)
         if len(rows):
             self._launches.compiled.score_labels(
-                self._labels.data_ptr(), self.scores.data_ptr(), self._launches.second, masked == "never"
+                self._labels.data_ptr(), self.scores.data_ptr(), masked == "never"
             )
 
     def check(self) -> None:
+        if not len(self.scores):
+            return
         fault, bad_label = self._launches.reports.tolist()
         if bad_label != _NONE:
             label, classes = int(self._labels[bad_label]), self._launches.rows.shape[1]
@@ -155,7 +153,7 @@ def row_fingerprints(rule: _conformax.Score, logits: Any) -> np.ndarray:
     import torch
 
     rows = checked_rows(logits)
-    launches = _Launches(rule, rows)
+    launches = _Launches(rule, rows, reported=False)
     found = launches.empty(rows.shape[0], torch.int64)
     if len(rows):
         launches.compiled.fingerprints(found.data_ptr())
@@ -257,7 +255,7 @@ def probabilities(rule: _conformax.Score, logits: Any, threshold: float, offsets
     import torch
 
     rows = checked_rows(logits)
-    launches = _Launches(rule, rows)
+    launches = _Launches(rule, rows, reported=False)
     p, pool = launches.empty(len(packed), torch.float64), launches.empty(len(packed), torch.float64)
     if len(packed):
         launches.compiled.probabilities(

@@ -118,6 +118,13 @@ def in_order(rows: Logits, columns: list[Any] | None, names: np.ndarray | None) 
     raise ValueError(f"column {missing[0]!r} was there at calibration and is missing here; {unknown!r} was not")
 
 
+def names_of_columns(columns: list[Any] | None) -> list[str] | None:
+    """The columns of a data frame as names of classes, where they are names and do not merely count."""
+    if not columns or _count(columns) or not all(isinstance(name, str) for name in columns):
+        return None
+    return columns
+
+
 def _names_among(names: np.ndarray | None, columns: list[Any]) -> list[Any] | None:
     """The classes' names, where some of the columns have them."""
     known = [] if names is None else names.tolist()
@@ -209,13 +216,18 @@ class _Bits(np.ndarray):
     """`uint16` that holds the bits of bfloat16, for which NumPy has no type of its own."""
 
 
+def refuse_masked(data: Any, what: str = "") -> None:
+    """What a mask hides is still in the array, and would be read as if it were valid."""
+    if np.ma.is_masked(data):
+        place = tuple(int(axis[0]) for axis in np.nonzero(np.ma.getmaskarray(data)))
+        of = f"{what}: " if what else ""
+        raise ValueError(f"{of}the entry at {place} is masked: fill masked entries, or leave their rows out")
+
+
 def as_array(data: Any) -> np.ndarray:
     """A NumPy view of an array or tensor of any library, on the CPU; a copy of anything else."""
     if isinstance(data, np.ma.MaskedArray):
-        # What a mask hides is still in the array, and would be read as if it were valid.
-        if np.ma.is_masked(data):
-            place = tuple(int(axis[0]) for axis in np.nonzero(np.ma.getmaskarray(data)))
-            raise ValueError(f"the entry at {place} is masked: fill masked entries, or leave their rows out")
+        refuse_masked(data)
         return data.data
     if isinstance(data, np.ndarray):
         return data

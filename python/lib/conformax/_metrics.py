@@ -52,13 +52,15 @@ class Evaluation(Mapping):
     verdict: str | None = None
     #: What sets lost on average, under risk control.
     mean_loss: float | None = None
-    #: Rows counted apart: by group, dictionaries with n, coverage, average_size and an interval that holds for all groups
-    #: at once.
+    #: Rows counted apart: by group, dictionaries with n, coverage, average_size, an interval that holds for all groups at
+    #: once, and a verdict: "too low" where chance would make any of the groups do so once in a thousand times.
     groups: dict[str, dict[str, Any]] | None = None
 
     def expect_coverage(self) -> Evaluation:
-        """Raises `ValueError` where coverage is too low to be chance, and else returns the evaluation."""
-        if self.coverage_interval is None:
+        """Raises `ValueError` where coverage, of all rows or of a group, is too low to be chance, and else returns the
+        evaluation."""
+        judged = [group["verdict"] for group in (self.groups or {}).values()]
+        if self.coverage_interval is None and not any(judged):
             raise ValueError("coverage has no law to be held to here: evaluate a calibrated classifier on new rows")
         if self.verdict == "too low":
             low, high = self.coverage_interval
@@ -66,6 +68,12 @@ class Evaluation(Mapping):
                 f"coverage {self.coverage:.4f} at alpha = {self.alpha:g} is too low to be chance (the law says {low:.3f} "
                 f"to {high:.3f}): these rows are not like those that calibrated"
             )
+        for name, group in (self.groups or {}).items():
+            if group["verdict"] == "too low":
+                raise ValueError(
+                    f"coverage {group['coverage']:.4f} of the group {name!r} at alpha = {self.alpha:g} is too low to be "
+                    "chance: these rows are not like those that calibrated"
+                )
         return self
 
     def __str__(self) -> str:

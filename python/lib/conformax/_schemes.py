@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _blocks, _conformax
-from ._inputs import Logits, as_labels
+from ._inputs import Logits, as_labels, in_order, names_of_columns, refuse_masked
 from ._levels import level
 
 #: Share of the rows that choose ranks and then do not calibrate, as of those that tune.
@@ -104,7 +104,9 @@ def calibrate(
         )
     group_names, numbers = learned(groups, rows.shape[0])
     weights = as_weights(weights, rows.shape[0])
-    options = options_of(scheme, kind, names, n_classes, groups=len(group_names))
+    # A file knows the classes of a data frame by its columns, as the command does.
+    kept = names_of_columns(rows.columns) if names is None else [str(name) for name in names.tolist()]
+    options = options_of(scheme, kind, names, n_classes, groups=len(group_names), kept=kept)
     keep, choosing = None, None
     if kind == "cluster" and scheme.by is None:
         strictest = min(alphas, key=float)
@@ -142,7 +144,7 @@ def calibrate(
     prior = scheme.prior_of(names, n_classes)
     return calibrator.finish(
         alphas,
-        names=None if names is None else [str(name) for name in names.tolist()],
+        names=kept,
         input=input,
         delta=None if scheme.pac is None else level(scheme.pac),
         column=None if column is None else str(column),
@@ -154,12 +156,24 @@ def calibrate(
 
 
 def options_of(
-    scheme: Scheme, kind: str, names: np.ndarray | None, n_classes: int, *, groups: int = 0
+    scheme: Scheme,
+    kind: str,
+    names: np.ndarray | None,
+    n_classes: int,
+    *,
+    groups: int = 0,
+    kept: list[str] | None = None,
 ) -> dict[str, Any]:
-    """What the core is told of a scheme, as far as it needs nothing of the rows but how many groups they are of."""
+    """What the core is told of a scheme, as far as it needs nothing of the rows but how many groups they are of.
+
+    `kept` are the names that the file will have, which may be those of columns.
+    """
     options: dict[str, Any] = {"by": kind, "groups": groups}
     if kind == "label_weight":
-        options["label_weights"] = per_class(scheme.label_weights, "label_weights", names, n_classes).tolist()
+        weights, of = scheme.label_weights, getattr(scheme.label_weights, "classes", None)
+        if of is not None and kept is not None:
+            weights, names = dict(zip(map(str, of), weights)), np.asarray(kept)
+        options["label_weights"] = per_class(weights, "label_weights", names, n_classes).tolist()
     elif kind == "severity":
         options["severity"] = per_class(scheme.severity, "severity", names, n_classes).tolist()
     elif kind == "cost":
@@ -189,23 +203,35 @@ def numbers_of(names: Sequence[str], known: Sequence[str]) -> np.ndarray:
 
 def group_texts(groups: Any, n: int) -> list[str]:
     """Groups as text, whole numbers alike in every type."""
-    values = np.asarray(groups)
-    if values.shape != (n,):
-        raise ValueError(f"there are {n} rows of logits but groups of shape {values.shape}")
-    return [group_text(value) for value in values.tolist()]
+    refuse_masked(groups, "groups")
+    if isinstance(groups, np.ndarray) and groups.dtype.kind == "M":
+        # In nanoseconds they would come as numbers.
+        groups = groups.astype("datetime64[us]")
+    # A list goes by its own values: NumPy would make texts of whatever stands beside a text.
+    values = groups.tolist() if hasattr(groups, "tolist") else list(groups)
+    if np.ndim(groups) != 1 and not isinstance(groups, (list, tuple)) or len(values) != n:
+        raise ValueError(f"there are {n} rows of logits but groups of shape {np.shape(groups)}")
+    return [group_text(value, row) for row, value in enumerate(values)]
 
 
-def group_text(value: Any) -> str:
-    """What a group is known by."""
-    if value is None or value != value or value == "":
-        raise ValueError("a row has no group: leave it out, or name its group")
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+def group_text(value: Any, row: int) -> str:
+    """What a group is known by, as a table of any format says it."""
+    if value is None or type(value).__name__ == "NAType" or value != value or value == "":
+        raise ValueError(f"row {row} has no group: leave it out, or name its group")
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, (float, np.floating)) and float(value).is_integer():
+        return str(int(value))
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
 def as_weights(weights: Any, n: int) -> np.ndarray | None:
     """The weight of each row."""
     if weights is None:
         return None
+    refuse_masked(weights, "weights")
     values = np.ascontiguousarray(weights, dtype=np.float64)
     if values.shape != (n,):
         raise ValueError(f"there are {n} rows of logits but weights of shape {values.shape}")
@@ -214,6 +240,7 @@ def as_weights(weights: Any, n: int) -> np.ndarray | None:
 
 def per_class(values: Any, what: str, names: np.ndarray | None, n_classes: int) -> np.ndarray:
     """A number for each class, from a list in their order, or a dictionary or a pandas series by name."""
+    refuse_masked(values, what)
     values = _by_name(values, what, names)
     if isinstance(values, Mapping):
         known = list(range(n_classes)) if names is None else names.tolist()
@@ -239,9 +266,13 @@ def clusters_of(by: Any, names: np.ndarray | None, n_classes: int) -> list[int]:
         if missing:
             raise ValueError(f"by: the class {missing[0]!r} is left out")
         by = [by[name] for name in known]
-    called = np.asarray(by).tolist()
-    if not isinstance(called, list) or len(called) != n_classes:
+    refuse_masked(by, "by")
+    called = by.tolist() if hasattr(by, "tolist") else list(by)
+    if len(called) != n_classes:
         raise ValueError(f"by: wanted the cluster of each of {n_classes} classes, got {by!r}")
+    for place, name in enumerate(called):
+        if name is None or name != name:
+            raise ValueError(f"by: the class {place if names is None else names[place]!r} has no cluster")
     order: dict[Any, int] = {}
     return [order.setdefault(name, len(order)) for name in called]
 
@@ -266,6 +297,7 @@ def _matrix(values: Any, names: np.ndarray | None, n_classes: int) -> np.ndarray
         if names is None or _sorted(columns) != _sorted(names) or _sorted(values.index) != _sorted(names):
             raise ValueError("cost: index and columns of the frame must be the names of the classes, or count them")
         values = values.loc[names.tolist(), names.tolist()]
+    refuse_masked(values, "cost")
     costs = np.asarray(values, dtype=np.float64)
     if costs.shape != (n_classes, n_classes):
         raise ValueError(f"cost: wanted {n_classes} rows of {n_classes} numbers, got shape {costs.shape}")
@@ -277,9 +309,10 @@ def _sorted(names: Any) -> list[str]:
 
 
 class LabelWeights(np.ndarray):
-    """Weights of labels that know whether they were estimated."""
+    """Weights of labels that know that they were estimated, and of which classes they are."""
 
     estimated = True
+    classes: list[Any] | None = None
 
 
 def label_weights(
@@ -296,13 +329,16 @@ def label_weights(
     >>> conformax.label_weights([[9, 0], [0, 9]], [0, 1], [[9, 0], [9, 0], [9, 0], [0, 9]], method="bbse").tolist()
     [1.5, 0.5]
     """
-    rows, target = Logits.of(logits), Logits.of(target_logits)
+    rows = Logits.of(logits)
+    target = in_order(Logits.of(target_logits), rows.columns, None)
     source = np.ascontiguousarray(rows.array(), dtype=np.float64)
     goal = np.ascontiguousarray(target.array(), dtype=np.float64)
     names = rows.columns if class_names is None else class_names
     names = None if names is None else np.asarray(names)
     found = _conformax.label_weights(source, as_labels(labels, rows.shape[1], names), goal, method)
-    return np.asarray(found).view(LabelWeights)
+    weights = np.asarray(found).view(LabelWeights)
+    weights.classes = None if names is None else names.tolist()
+    return weights
 
 
 def pac_rank(n: int, alpha: Any, delta: float) -> int | None:

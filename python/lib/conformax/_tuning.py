@@ -30,6 +30,8 @@ def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_confor
 def _expect(params: Any, wanted: str, over: Any) -> None:
     """The classifier's own score is what is tuned; another one would be calibrated behind its back."""
     name = params._rule().name
+    if wanted == "entmax" and params.score in ("sparsemax", "log_margin"):
+        raise ValueError(f"{params.score!r} is entmax at one gamma: tune the score 'entmax' over gamma")
     family = ("entmax", "log_margin", "sparsemax")
     if name != wanted and not (wanted == "entmax" and name in family):
         raise ValueError(f"tuning over {over!r} is of the score {wanted!r}, and this classifier's is {name!r}")

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use conformax::{Alpha, Loss, Prior, Scheme, Taxonomy};
 use conformax_io::{
-    Beside, ClassNames, Error, Problem, Source, SourceOptions, read_matrix, read_numbers_per_class,
-    read_per_class,
+    Beside, ClassNames, Error, Problem, Source, SourceOptions, read_label_weights, read_matrix,
+    read_numbers_per_class, read_per_class,
 };
 
 use crate::failure::Failure;
@@ -110,7 +110,7 @@ impl SchemeArgs {
         let of = |path: &Path, error: conformax::Error| Error::new(path, error);
         let scheme = if let Some(path) = &self.label_weights {
             beside.estimated = is_estimated(path);
-            Scheme::LabelWeights(numbers(path)?)
+            Scheme::LabelWeights(read_label_weights(path, classes, names)?)
         } else if let Some(path) = &self.severity {
             Scheme::Risk(Loss::severity(numbers(path)?).map_err(|error| of(path, error))?)
         } else if let Some(path) = &self.cost {

@@ -35,8 +35,17 @@ pub(super) fn expect_coverage(
     for ((kept, tally), groups) in levels.iter().zip(tallies).zip(by_group) {
         let (alpha, n) = (kept.alpha(), tally.n() as f64);
         let measured = share(tally.covered() as f64 / n, 4);
+        low.extend(groups.iter().filter_map(|group| too_low(kept, group, groups.len())));
         let Some(level) = kept.level() else {
-            low.extend(expect_of_groups((path, model), kept, groups)?);
+            if groups.is_empty() {
+                let promised = model.promise();
+                return Err(Failure::of_file(
+                    path,
+                    format_args!(
+                        "has no law that coverage on these rows could be held to; it promises: {promised}"
+                    ),
+                ));
+            }
             continue;
         };
         match tally.verdict(level, &kept.thresholds, model.law_is(kept)) {
@@ -61,35 +70,16 @@ pub(super) fn expect_coverage(
     )))
 }
 
-/// Holds every group to its own law, each a little more leniently, so that all of them together fail by chance once in a
-/// thousand times.
-fn expect_of_groups(
-    (path, model): (&Path, &Model),
-    kept: &KeptLevel,
-    groups: &[GroupEvaluation],
-) -> Result<Vec<String>, Failure> {
-    let own: Vec<_> = groups.iter().filter_map(|group| Some((group, group.own?))).collect();
-    if own.is_empty() {
-        return Err(Failure::of_file(
-            path,
-            format_args!(
-                "has no law that coverage on these rows could be held to; it promises: {}",
-                model.promise()
-            ),
-        ));
-    }
-    let low = own.iter().filter_map(|(group, (level, threshold))| {
-        let Verdict::TooLow(least) = group.tally.verdict(*level, *threshold, own.len()) else { return None };
-        let n = group.n as f64;
-        Some(format!(
-            "coverage {} of the group {} at alpha = {} is below {}, which chance alone makes one of {} groups \
-             undercut once in a thousand",
-            share(group.tally.covered as f64 / n, 4),
-            printable(&group.group),
-            kept.alpha(),
-            share(least as f64 / n, 4),
-            own.len()
-        ))
-    });
-    Ok(low.collect())
+/// What to say of a group that is covered too seldom.
+fn too_low(kept: &KeptLevel, group: &GroupEvaluation, groups: usize) -> Option<String> {
+    let Verdict::TooLow(least) = group.verdict else { return None };
+    let n = group.n as f64;
+    Some(format!(
+        "coverage {} of the group {} at alpha = {} is below {}, which chance alone makes one of {groups} groups \
+         undercut once in a thousand",
+        share(group.tally.covered as f64 / n, 4),
+        printable(&group.group),
+        kept.alpha(),
+        share(least as f64 / n, 4),
+    ))
 }

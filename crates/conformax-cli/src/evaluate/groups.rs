@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conformax::{GroupTally, Level, Scheme, Taxonomy, Thresholds, interval_of_share};
+use conformax::{GroupTally, Scheme, Taxonomy, Verdict, interval_of_share};
 use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_per_class};
 use serde::Serialize;
 
@@ -108,9 +108,8 @@ pub(super) struct GroupEvaluation {
     interval: Option<(f64, f64)>,
     #[serde(skip)]
     pub(super) tally: GroupTally,
-    /// The group's own level and threshold, where it has them.
     #[serde(skip)]
-    pub(super) own: Option<(Level, f64)>,
+    pub(super) verdict: Verdict,
 }
 
 impl GroupEvaluation {
@@ -125,6 +124,7 @@ impl GroupEvaluation {
         let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
         // An interval for each at this confidence holds for all of them at once.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / present as f64;
+        let verdicts = model.group_verdicts(kept, column.is_some(), tallies);
         let mut all: Vec<Self> = (0..tallies.len())
             .filter(|group| tallies[*group].n > 0)
             .map(|group| {
@@ -136,40 +136,12 @@ impl GroupEvaluation {
                     average_size: tally.average_size(),
                     interval: interval_of_share(tally.covered, tally.n, confidence),
                     tally,
-                    own: own_level(model, kept, column, tallies.len(), group),
+                    verdict: verdicts[group],
                 }
             })
             .collect();
         all.sort_by(|a, b| a.coverage.partial_cmp(&b.coverage).expect("shares of rows").then(b.n.cmp(&a.n)));
         all
-    }
-}
-
-/// The level of a group that the model itself tells apart.
-fn own_level(
-    model: &Model,
-    kept: &KeptLevel,
-    column: Option<&str>,
-    groups: usize,
-    group: usize,
-) -> Option<(Level, f64)> {
-    let levels = kept.group_levels();
-    let level = *levels.get(group).filter(|_| levels.len() == groups)?;
-    match (&model.scheme, &kept.thresholds) {
-        (Scheme::Groups(Taxonomy::Group(_)), Thresholds::PerGroup(thresholds)) if column.is_some() => {
-            Some((level, thresholds[group]))
-        }
-        (Scheme::Groups(Taxonomy::Label), Thresholds::PerLabel(thresholds)) if column.is_none() => {
-            Some((level, thresholds[group]))
-        }
-        (Scheme::Groups(Taxonomy::Cluster(clusters)), Thresholds::PerLabel(thresholds))
-            if column.is_none() =>
-        {
-            // Classes of no cluster go by the rows of all, and are promised nothing of their own.
-            let label = clusters.iter().position(|own| *own == Some(group as u32))?;
-            Some((level, thresholds[label]))
-        }
-        _ => None,
     }
 }
 

@@ -19,6 +19,7 @@ use crate::writing::output::{Output, Overwrite};
 use crate::{ClassNames, Input, Source};
 
 mod check;
+mod group_verdicts;
 mod wire;
 
 /// A calibrated score with its levels, and the record of how it came about.

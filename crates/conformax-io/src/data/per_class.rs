@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::data::json_pairs::JsonPairs;
 use crate::error::{InFile, Problem, Result};
 use crate::{ClassNames, printable};
 
@@ -28,6 +29,50 @@ pub fn read_numbers_per_class(path: &Path, classes: usize, names: Option<&ClassN
     let values = read_per_class(path, classes, names)?;
     let number = |value: &String| value.parse().map_err(|_| Problem::NotANumber(value.clone()));
     values.iter().map(number).collect::<std::result::Result<_, _>>().in_file(path)
+}
+
+/// Weights of labels: as numbers per class, or as `weigh` writes them, by the names that they have there.
+pub fn read_label_weights(path: &Path, classes: usize, names: Option<&ClassNames>) -> Result<Vec<f64>> {
+    let text = read_text(path)?;
+    let written = match text.trim_start().starts_with('{') {
+        true => Some(object(&text).in_file(path)?).filter(is_of_weigh),
+        false => None,
+    };
+    let Some(written) = written else { return read_numbers_per_class(path, classes, names) };
+    let read = |key: &str| written.get(key).cloned().unwrap_or_default();
+    let weights: Vec<f64> = serde_json::from_value(read("weights"))
+        .map_err(|error| Problem::PerClass(format!("`weights` are no numbers: {error}")))
+        .in_file(path)?;
+    let of: Option<Vec<String>> = serde_json::from_value(read("class_names"))
+        .map_err(|error| Problem::ClassNames(error.to_string()))
+        .in_file(path)?;
+    if weights.len() != classes || of.as_ref().is_some_and(|of| of.len() != classes) {
+        let what = format!("wanted {classes} values, got {}", weights.len());
+        return Err(Problem::PerClass(what)).in_file(path);
+    }
+    match of {
+        Some(of) if names.is_some() => {
+            let order: Vec<String> = (0..classes).map(|place| place.to_string()).collect();
+            let places = by_name(of.into_iter().zip(order), classes, names).in_file(path)?;
+            let place = |place: &String| place.parse::<usize>().expect("it was made of one");
+            Ok(places.iter().map(|at| weights[place(at)]).collect())
+        }
+        _ => Ok(weights),
+    }
+}
+
+fn object(text: &str) -> std::result::Result<JsonPairs<serde_json::Value>, Problem> {
+    let values: JsonPairs<serde_json::Value> = serde_json::from_str(text)
+        .map_err(|error| Problem::PerClass(format!("wanted an object of values: {error}")))?;
+    match values.repeated() {
+        Some(name) => Err(Problem::PerClass(format!("the class `{}` occurs twice", printable(name)))),
+        None => Ok(values),
+    }
+}
+
+/// What `weigh` writes has its values under a name of their own.
+fn is_of_weigh(values: &JsonPairs<serde_json::Value>) -> bool {
+    values.get("weights").is_some() && values.get("format").is_some()
 }
 
 /// A number for every pair of classes, row after row.
@@ -68,6 +113,8 @@ fn per_class(
 ) -> std::result::Result<Vec<String>, Problem> {
     let shown = |value: &serde_json::Value| match value {
         serde_json::Value::String(text) => text.clone(),
+        // As a file of lines would leave it out.
+        serde_json::Value::Null => String::new(),
         other => other.to_string(),
     };
     match text.trim_start().chars().next() {
@@ -80,15 +127,12 @@ fn per_class(
             }
         }
         Some('{') => {
-            let values: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text)
-                .map_err(|error| Problem::PerClass(format!("wanted an object of values: {error}")))?;
-            // What `weigh` writes has its values under a name of their own.
-            match values.get("weights") {
-                Some(weights) if values.contains_key("format") => {
-                    per_class(&weights.to_string(), classes, names)
-                }
-                _ => by_name(values.iter().map(|(name, value)| (name.clone(), shown(value))), classes, names),
+            let values = object(text)?;
+            if is_of_weigh(&values) {
+                let what = "these are weights of labels, which thresholds go by with --label-weights alone";
+                return Err(Problem::PerClass(what.to_owned()));
             }
+            by_name(values.0.iter().map(|(name, value)| (name.clone(), shown(value))), classes, names)
         }
         _ => {
             let mut pairs = Vec::new();

@@ -70,7 +70,7 @@ pub struct Cnn<B: Backend> {
 impl<B: Kernels> Cnn<B> {
     /// Images `[batch, channels, height, width]` to logits `[batch, classes]`.
     pub fn forward(&self, images: Tensor<B, 4>) -> Tensor<B, 2> {
-        let features = self.stages.iter().fold(images, |x, stage| stage.forward(x));
+        let features = self.stages.iter().fold(images, |x, stage| B::stage(stage, x));
         let hidden = relu(self.hidden.forward(features.flatten(1, 3)));
         self.head.forward(self.dropout.forward(hidden))
     }
@@ -80,8 +80,7 @@ impl<B: Backend> Cnn<B> {
     /// The same with convolutions in this precision, where the backend has it.
     pub(crate) fn with_precision(mut self, precision: Precision) -> Self {
         for stage in &mut self.stages {
-            stage.first.half = precision == Precision::Bf16;
-            stage.second.half = precision == Precision::Bf16;
+            stage.half = precision == Precision::Bf16;
         }
         self
     }
@@ -89,27 +88,28 @@ impl<B: Backend> Cnn<B> {
 
 /// Two convolutions at one resolution.
 #[derive(Module, Debug)]
-struct Stage<B: Backend> {
-    first: Convolution<B>,
-    second: Convolution<B>,
+pub struct Stage<B: Backend> {
+    pub(super) first: Convolution<B>,
+    pub(super) second: Convolution<B>,
     pool: MaxPool2d,
-    dropout: Dropout,
+    pub(super) dropout: Dropout,
+    /// Whether the stage may be in half precision.
+    pub(super) half: bool,
 }
 
 impl<B: Backend> Stage<B> {
-    fn init(input: usize, output: usize, dropout: f64, device: &B::Device) -> Self {
+    pub(super) fn init(input: usize, output: usize, dropout: f64, device: &B::Device) -> Self {
         Self {
             first: Convolution::init(input, output, device),
             second: Convolution::init(output, output, device),
             pool: MaxPool2dConfig::new([2, 2]).with_strides([2, 2]).init(),
             dropout: DropoutConfig::new(dropout).init(),
+            half: false,
         }
     }
 
-    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4>
-    where
-        B: Kernels,
-    {
+    /// The stage in Burn's operations, one after the other.
+    pub(super) fn composed(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
         self.dropout.forward(self.pool.forward(self.second.forward(self.first.forward(x))))
     }
 }
@@ -119,28 +119,18 @@ impl<B: Backend> Stage<B> {
 pub struct Convolution<B: Backend> {
     pub(super) conv: Conv2d<B>,
     pub(super) norm: BatchNorm<B>,
-    /// Whether the convolution may be in half precision.
-    pub(super) half: bool,
 }
 
 impl<B: Backend> Convolution<B> {
-    pub(super) fn init(input: usize, output: usize, device: &B::Device) -> Self {
+    fn init(input: usize, output: usize, device: &B::Device) -> Self {
         // Batch norm takes any constant away again, so a bias would be weights without effect.
         let conv = Conv2dConfig::new([input, output], [5, 5])
             .with_padding(PaddingConfig2d::Explicit(2, 2, 2, 2))
             .with_bias(false);
-        Self { conv: conv.init(device), norm: BatchNormConfig::new(output).init(device), half: false }
+        Self { conv: conv.init(device), norm: BatchNormConfig::new(output).init(device) }
     }
 
-    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4>
-    where
-        B: Kernels,
-    {
-        B::convolution(self, x)
-    }
-
-    /// The block in Burn's operations, one after the other.
-    pub(super) fn composed(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
+    fn forward(&self, x: Tensor<B, 4>) -> Tensor<B, 4> {
         relu(self.norm.forward(self.conv.forward(x)))
     }
 }

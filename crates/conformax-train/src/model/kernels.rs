@@ -8,14 +8,14 @@ use burn::tensor::{Bool, Tensor};
 use burn_autodiff::Autodiff;
 use burn_flex::Flex;
 
-use super::cnn::Convolution;
+use super::cnn::Stage;
 use super::encoder::EncoderLayer;
 
 /// A backend that the models run on. What is not overridden is composed of Burn's operations.
 pub trait Kernels: Backend {
-    /// Convolution, batch norm and ReLU.
-    fn convolution(block: &Convolution<Self>, x: Tensor<Self, 4>) -> Tensor<Self, 4> {
-        block.composed(x)
+    /// Twice convolution, batch norm and ReLU, then pooling and dropout.
+    fn stage(stage: &Stage<Self>, x: Tensor<Self, 4>) -> Tensor<Self, 4> {
+        stage.composed(x)
     }
 
     /// A transformer layer; `padding`, `[batch, tokens]`, is true where nobody may look.

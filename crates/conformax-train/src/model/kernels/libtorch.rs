@@ -3,11 +3,12 @@
 //! Burn differentiates one operation at a time, and for several of these it knows neither the fused forward nor the
 //! fused backward kernel. So a whole layer is one operation to Burn: LibTorch computes it with its own record of
 //! gradients, and when Burn asks for the gradients of the layer, it follows that record. In half precision matrix
-//! products and convolutions are in bfloat16, as PyTorch's autocast does it; sums, norms and everything between layers
-//! stay in f32.
+//! products and convolutions are in bfloat16, as PyTorch's autocast does it, and so is what follows a convolution in its
+//! stage; sums, other norms and everything between layers stay in f32.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use burn::module::RunningState;
 use burn::tensor::backend::Backend;
 use burn::tensor::ops::FloatTensor;
 use burn::tensor::{Bool, Tensor, TensorPrimitive};
@@ -20,17 +21,17 @@ use burn_tch::{LibTorch, TchTensor};
 use tch::{Kind, Tensor as Torch};
 
 use super::Kernels;
-use crate::model::cnn::Convolution;
+use crate::model::cnn::{Convolution, Stage};
 use crate::model::encoder::EncoderLayer;
 
 type Tracked = FloatTensor<Autodiff<LibTorch>>;
 
 impl Kernels for LibTorch {
-    fn convolution(block: &Convolution<Self>, x: Tensor<Self, 4>) -> Tensor<Self, 4> {
-        let inputs = parameters(block, x).map(|input| input.tensor);
-        let (mean, variance) = (statistics(&block.norm.running_mean), statistics(&block.norm.running_var));
-        let norm = BatchNorm { training: false, ..BatchNorm::of(block, &mean.tensor, &variance.tensor) };
-        from_primitive(TchTensor::new(convolution(&inputs, &norm)))
+    fn stage(stage: &Stage<Self>, x: Tensor<Self, 4>) -> Tensor<Self, 4> {
+        let inputs = stage_inputs(stage, x).map(|input| input.tensor);
+        let norms = [&stage.first, &stage.second].map(|block| BatchNorm::of(block, |held| held.tensor));
+        let sizes = StageSizes { training: false, ..StageSizes::of(stage) };
+        from_primitive(TchTensor::new(compute_stage(&inputs, &norms, &sizes)))
     }
 
     fn encoder_layer(
@@ -46,16 +47,17 @@ impl Kernels for LibTorch {
 }
 
 impl Kernels for Autodiff<LibTorch> {
-    fn convolution(block: &Convolution<Self>, x: Tensor<Self, 4>) -> Tensor<Self, 4> {
-        let norm = &block.norm;
+    fn stage(stage: &Stage<Self>, x: Tensor<Self, 4>) -> Tensor<Self, 4> {
+        let blocks = [&stage.first, &stage.second];
         // LibTorch changes these in place, and others may hold them.
-        let copy = |tensor: Tracked| tensor.primitive.tensor.copy();
-        let (mean, variance) = (copy(statistics(&norm.running_mean)), copy(statistics(&norm.running_var)));
-        let options = BatchNorm::of(block, &mean, &variance);
-        let output = record(parameters(block, x), |inputs| convolution(inputs, &options));
+        let norms = blocks.map(|block| BatchNorm::of(block, |held: Tracked| held.primitive.tensor.copy()));
+        let sizes = StageSizes::of(stage);
+        let output = record(stage_inputs(stage, x), |inputs| compute_stage(inputs, &norms, &sizes));
         let back = |tensor| Tensor::from_inner(from_primitive(TchTensor::new(tensor)));
-        norm.running_mean.update(back(mean));
-        norm.running_var.update(back(variance));
+        for (block, BatchNorm { mean, variance, .. }) in blocks.into_iter().zip(norms) {
+            block.norm.running_mean.update(back(mean));
+            block.norm.running_var.update(back(variance));
+        }
         from_primitive(output)
     }
 
@@ -79,14 +81,18 @@ fn from_primitive<B: Backend, const D: usize>(tensor: FloatTensor<B>) -> Tensor<
     Tensor::from_primitive(TensorPrimitive::Float(tensor))
 }
 
-fn statistics<B: Backend>(state: &burn::module::RunningState<Tensor<B, 1>>) -> FloatTensor<B> {
-    primitive(state.value_sync())
-}
-
-/// Input, kernel, and the scale and offset of the norm.
-fn parameters<B: Backend>(block: &Convolution<B>, x: Tensor<B, 4>) -> [FloatTensor<B>; 4] {
-    let Convolution { conv, norm, .. } = block;
-    [primitive(x), primitive(conv.weight.val()), primitive(norm.gamma.val()), primitive(norm.beta.val())]
+/// Input, then kernel, and scale and offset of the norm, of each convolution.
+fn stage_inputs<B: Backend>(stage: &Stage<B>, x: Tensor<B, 4>) -> [FloatTensor<B>; 7] {
+    let Stage { first, second, .. } = stage;
+    [
+        primitive(x),
+        primitive(first.conv.weight.val()),
+        primitive(first.norm.gamma.val()),
+        primitive(first.norm.beta.val()),
+        primitive(second.conv.weight.val()),
+        primitive(second.norm.gamma.val()),
+        primitive(second.norm.beta.val()),
+    ]
 }
 
 /// Input, then weight and bias of each part, in the order in which [`encoder_layer`] takes them.
@@ -107,31 +113,52 @@ fn layer_inputs<B: Backend>(layer: &EncoderLayer<B>, x: Tensor<B, 3>) -> [FloatT
     inputs.try_into().unwrap_or_else(|_| unreachable!("every part has a weight and a bias, {found} came"))
 }
 
-/// What a convolution with batch norm depends on beside its inputs.
-struct BatchNorm<'a> {
-    mean: &'a Torch,
-    variance: &'a Torch,
+/// The running statistics of a batch norm and how they move.
+struct BatchNorm {
+    mean: Torch,
+    variance: Torch,
     momentum: f64,
     epsilon: f64,
+}
+
+impl BatchNorm {
+    fn of<B: Backend>(block: &Convolution<B>, held: impl Fn(FloatTensor<B>) -> Torch) -> Self {
+        let norm = &block.norm;
+        let statistics = |state: &RunningState<Tensor<B, 1>>| held(primitive(state.value_sync()));
+        Self {
+            mean: statistics(&norm.running_mean),
+            variance: statistics(&norm.running_var),
+            momentum: norm.momentum,
+            epsilon: norm.epsilon,
+        }
+    }
+}
+
+/// What a stage depends on beside its inputs and its norms.
+struct StageSizes {
+    dropout: f64,
     training: bool,
     half: bool,
 }
 
-impl<'a> BatchNorm<'a> {
-    fn of<B: Backend>(block: &Convolution<B>, mean: &'a Torch, variance: &'a Torch) -> Self {
-        let (momentum, epsilon) = (block.norm.momentum, block.norm.epsilon);
-        Self { mean, variance, momentum, epsilon, training: true, half: block.half }
+impl StageSizes {
+    fn of<B: Backend>(stage: &Stage<B>) -> Self {
+        Self { dropout: stage.dropout.prob, training: true, half: stage.half }
     }
 }
 
-fn convolution([x, kernel, gamma, beta]: &[Torch; 4], norm: &BatchNorm<'_>) -> Torch {
+fn compute_stage(inputs: &[Torch; 7], norms: &[BatchNorm; 2], sizes: &StageSizes) -> Torch {
     const PADDING: [i64; 2] = [2, 2];
-    let narrow = |tensor: &Torch| tensor.to_kind(if norm.half { Kind::BFloat16 } else { Kind::Float });
-    let x = narrow(x).conv2d(&narrow(kernel), None::<&Torch>, [1, 1], PADDING, [1, 1], 1);
-    let BatchNorm { mean, variance, momentum, epsilon, training, .. } = *norm;
-    let x =
-        x.batch_norm(Some(gamma), Some(beta), Some(mean), Some(variance), training, momentum, epsilon, true);
-    x.relu().to_kind(Kind::Float)
+    let narrow = |tensor: &Torch| tensor.to_kind(if sizes.half { Kind::BFloat16 } else { Kind::Float });
+    let (x, weights) = (&inputs[0], inputs[1..].as_chunks::<3>().0);
+    let x = weights.iter().zip(norms).fold(narrow(x), |x, ([kernel, gamma, beta], norm)| {
+        let x = x.conv2d(&narrow(kernel), None::<&Torch>, [1, 1], PADDING, [1, 1], 1);
+        let BatchNorm { mean, variance, momentum, epsilon } = norm;
+        let (mean, variance, training) = (Some(mean), Some(variance), sizes.training);
+        x.batch_norm(Some(gamma), Some(beta), mean, variance, training, *momentum, *epsilon, true).relu()
+    });
+    let pooled = x.max_pool2d([2, 2], [2, 2], [0, 0], [1, 1], false);
+    pooled.dropout(sizes.dropout, sizes.training).to_kind(Kind::Float)
 }
 
 /// What a transformer layer depends on beside its inputs.

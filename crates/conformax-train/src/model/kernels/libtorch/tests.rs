@@ -90,26 +90,34 @@ fn transformer_layers_are_those_composed_of_single_operations() {
 }
 
 #[test]
-fn convolutions_are_those_composed_of_single_operations() {
+fn stages_are_those_composed_of_single_operations() {
     let device = Default::default();
     let x = Tensor::<Training, 4>::random([4, 3, 8, 8], Distribution::Normal(0.0, 1.0), &device);
-    let (one, other) =
-        (Convolution::<Training>::init(3, 6, &device), Convolution::<Training>::init(3, 6, &device));
+    let [one, other] = [(); 2].map(|()| Stage::<Training>::init(3, 6, 0.0, &device));
     // A copy would share the running statistics.
-    let other = other.load_record(one.clone().into_record());
-    let composed = differentiated(&one, &x, |block, x| block.composed(x));
-    let fused = differentiated(&other, &x, |block, x| Training::convolution(block, x));
+    let mut other = other.load_record(one.clone().into_record());
+    let composed = differentiated(&one, &x, |stage, x| stage.composed(x));
+    let fused = differentiated(&other, &x, |stage, x| Training::stage(stage, x));
     assert_close(&fused, &composed, 2e-5);
-    let mean = |block: &Convolution<Training>| block.norm.running_mean.value_sync().into_data();
-    for (fused, composed) in mean(&other).iter::<f32>().zip(mean(&one).iter::<f32>()) {
-        assert!((fused - composed).abs() < 1e-6, "{fused}, {composed}");
+    for block in
+        [|stage: &Stage<Training>| stage.first.clone(), |stage: &Stage<Training>| stage.second.clone()]
+    {
+        let mean = |stage: &Stage<Training>| block(stage).norm.running_mean.value_sync().into_data();
+        for (fused, composed) in mean(&other).iter::<f32>().zip(mean(&one).iter::<f32>()) {
+            assert!((fused - composed).abs() < 1e-6, "{fused}, {composed}");
+        }
     }
-    let evaluated = |block: &Convolution<Training>, fused: bool| {
-        let (block, x) = (burn::module::AutodiffModule::valid(block), x.clone().inner());
-        let y = if fused { LibTorch::convolution(&block, x) } else { block.composed(x) };
+    let evaluated = |stage: &Stage<Training>, fused: bool| {
+        let (stage, x) = (burn::module::AutodiffModule::valid(stage), x.clone().inner());
+        let y = if fused { LibTorch::stage(&stage, x) } else { stage.composed(x) };
         y.into_data().iter::<f32>().collect::<Vec<_>>()
     };
-    for (fused, composed) in evaluated(&one, true).iter().zip(evaluated(&one, false)) {
+    let single = evaluated(&one, false);
+    for (fused, composed) in evaluated(&one, true).iter().zip(&single) {
         assert!((fused - composed).abs() < 1e-4, "{fused}, {composed}");
+    }
+    other.half = true;
+    for (half, composed) in evaluated(&other, true).iter().zip(&single) {
+        assert!((half - composed).abs() < 0.05 * (1.0 + composed.abs()), "{half}, {composed}");
     }
 }
