@@ -162,7 +162,7 @@ impl Models {
             let fresh = fresh_stream(&model, self.alpha, self.options, &slot.path)?;
             // What is open must not be opened again: two would write to one journal.
             let known = self.lineage(Some(name)).unwrap_or_default();
-            let sum = crate::served::fingerprint(&fresh);
+            let sum = crate::served::fingerprint(&model, &fresh);
             match known.into_iter().find(|served| served.fingerprint == sum) {
                 Some(served) => Ok(served),
                 None => self.open_stream(name, model, fresh, note).map(Arc::new),
