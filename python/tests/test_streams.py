@@ -102,6 +102,15 @@ def test_labels_may_be_names_and_rows_may_wait(model):
         stream.update(48, "class 9")
 
 
+def test_one_row_is_one_row(model):
+    logits, labels = rows(1, 8)
+    stream, adaptive = Stream(model), AdaptiveLevel(0.1)
+    stream.predict_set(logits, ids=["it"])
+    stream.update("it", labels[0])
+    adaptive.update(0.5)
+    assert "(1 row, 1 label, " in repr(stream) and "after 1 row, 0 missed" in repr(adaptive)
+
+
 def test_rows_are_numbered_as_they_are_taken_in(model):
     """Whatever another thread does in between, no two rows get one number."""
     logits, labels = rows(3, 6)

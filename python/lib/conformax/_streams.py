@@ -15,6 +15,10 @@ from ._levels import level
 from ._sets import PredictionSets
 
 
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+
+
 class AdaptiveLevel:
     """A miscoverage level that adapts, so that misses come at the rate asked for whatever the sequence.
 
@@ -33,7 +37,7 @@ class AdaptiveLevel:
         self._compiled = _conformax.AdaptiveLevel(level(alpha), float(step), decay)
 
     def __repr__(self) -> str:
-        return f"AdaptiveLevel(level {self.level:.4g} after {self.rows} rows, {self.misses} missed)"
+        return f"AdaptiveLevel(level {self.level:.4g} after {_count(self.rows, 'row')}, {self.misses} missed)"
 
     def __getstate__(self) -> bytes:
         return self._compiled.to_bytes()
@@ -90,7 +94,7 @@ class Alarm:
         self._compiled = _conformax.Alarm(calibrating, float(jump), as_seed(seed))
 
     def __repr__(self) -> str:
-        return f"Alarm(log capital {self.log_capital:.4g}, {self.rows} scores seen)"
+        return f"Alarm(log capital {self.log_capital:.4g}, {_count(self.rows, 'score')} seen)"
 
     def __getstate__(self) -> bytes:
         return self._compiled.to_bytes()
@@ -248,4 +252,5 @@ class Stream:
         labels = status["labelled"]
         coverage = f"coverage {status['covered'] / labels:.4g}" if labels else "no label yet"
         alarm = "alarm" if status["alarm"] else "no alarm"
-        return f"Stream({status['predicted']} rows, {labels} labels, {coverage}, level {status['level']:.4g}, {alarm})"
+        rows, labels = _count(status["predicted"], "row"), _count(labels, "label")
+        return f"Stream({rows}, {labels}, {coverage}, level {status['level']:.4g}, {alarm})"
