@@ -108,7 +108,10 @@ impl Models {
         let folder = self.state.as_ref().map(|state| state.join(name));
         let (served, replayed) = Served::open(model, fresh, folder.as_deref())?;
         if replayed.cut > 0 {
-            note(&format!("{name}: cut off what was half written at the end of the journal: {} B", replayed.cut));
+            note(&format!(
+                "{name}: cut off what was half written at the end of the journal: {} B",
+                replayed.cut
+            ));
         }
         Ok(served)
     }
