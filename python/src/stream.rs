@@ -144,8 +144,8 @@ impl Stream {
     }
 }
 
-/// Offsets and labels.
-type Sets<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>);
+/// Offsets and labels, and the level they were made at.
+type Sets<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, f64);
 
 /// What became of a label: "counted", "repeated" or "unknown"; whether it was in its set, its p-value, and whether the
 /// alarm rose with it.
@@ -171,30 +171,37 @@ impl Stream {
         Ok(Self(Mutex::new(stream)))
     }
 
-    /// The sets of rows, which then wait for their labels under these names: offsets and labels.
-    #[pyo3(signature = (logits, names, groups=None))]
+    /// The sets of rows, which then wait for their labels under these names or under their numbers.
+    #[pyo3(signature = (logits, names=None, groups=None))]
     fn predict<'py>(
         &self,
         py: Python<'py>,
         logits: PyReadonlyArray2<'py, f64>,
-        names: Vec<String>,
+        names: Option<Vec<String>>,
         groups: Option<PyReadonlyArray1<'py, u32>>,
     ) -> PyResult<Sets<'py>> {
         let array = logits.as_array();
         let (classes, flat) = (array.ncols(), array.iter().copied().collect::<Vec<f64>>());
         let groups = groups.map(|groups| groups.as_array().to_vec());
-        let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let sets = py.detach(|| {
+        let predicted = py.detach(|| {
             let rows = Logits::new(&flat, classes)?;
             let rows = match &groups {
                 Some(groups) => rows.with_groups(groups)?,
                 None => rows,
             };
-            self.with(|stream| stream.predict(rows, &names))
+            self.with(|stream| {
+                // Numbered in the same breath as they are taken in: others may predict at the same time.
+                let numbers = stream.status().predicted..;
+                let names = names
+                    .unwrap_or_else(|| numbers.take(rows.len()).map(|number| number.to_string()).collect());
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                Ok((stream.level(), stream.predict(rows, &names)?))
+            })
         });
-        let (_, offsets, labels) = sets.map_err(value_error)?.into_parts();
+        let (level, sets) = predicted.map_err(value_error)?;
+        let (_, offsets, labels) = sets.into_parts();
         let offsets = offsets.into_iter().map(|offset| offset as i64).collect();
-        Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels)))
+        Ok((PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels), level))
     }
 
     /// Takes in the label of a row.

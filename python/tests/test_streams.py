@@ -102,6 +102,46 @@ def test_labels_may_be_names_and_rows_may_wait(model):
         stream.update(48, "class 9")
 
 
+def test_one_row_is_one_row(model):
+    logits, labels = rows(1, 8)
+    stream, adaptive = Stream(model), AdaptiveLevel(0.1)
+    stream.predict_set(logits, ids=["it"])
+    stream.update("it", labels[0])
+    adaptive.update(0.5)
+    assert "(1 row, 1 label, " in repr(stream) and "after 1 row, 0 missed" in repr(adaptive)
+
+
+def test_rows_are_numbered_as_they_are_taken_in(model):
+    """Whatever another thread does in between, no two rows get one number."""
+    logits, labels = rows(3, 6)
+
+    class Interrupted(Stream):
+        @property
+        def status(self):
+            found = super().status
+            if not vars(self).get("met"):
+                self.met = True
+                super().predict_set(logits[1])
+            return found
+
+    stream = Interrupted(model)
+    sets = stream.predict_set(logits[0])
+    assert stream.level == sets.alpha
+    stream.predict_set(logits[2])
+    assert stream.status["waiting"] == stream.status["predicted"] == 3
+
+
+def test_an_id_has_one_form(model):
+    logits, labels = rows(1, 7)
+    for given, again in [(7, 7.0), (7.0, "7"), (np.int64(7), np.float32(7)), ("7", 7), (2**70, str(2**70))]:
+        stream = Stream(model)
+        stream.predict_set(logits, ids=[given])
+        assert stream.update(again, labels[0]).outcome == "counted"
+    for wrong in (1.5, float("nan"), True, np.True_, 2.0**60):
+        with pytest.raises(ValueError, match="text or a whole number"):
+            Stream(model).predict_set(logits, ids=[wrong])
+
+
 def test_what_cannot_stream_says_why(model):
     logits, labels = rows(400, 5)
     weighted = SplitConformalClassifier(alpha=0.1, label_weights=[1.0] * CLASSES).calibrate(logits, labels)
@@ -109,7 +149,7 @@ def test_what_cannot_stream_says_why(model):
         Stream(weighted)
     with pytest.raises(ValueError, match="3 ids"):
         Stream(model).predict_set(logits[:2], ids=[1, 2, 3])
-    with pytest.raises(ValueError, match="step"):
+    with pytest.raises(ValueError, match="^step must be"):
         Stream(model, step=-1)
     with pytest.raises(ValueError, match="is not calibrated"):
         Stream(SplitConformalClassifier())

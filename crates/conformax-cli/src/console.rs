@@ -117,8 +117,8 @@ impl<'a> Console<'a> {
         bar
     }
 
-    /// Tells of a failure and says what it means to a shell.
-    pub(crate) fn report(&mut self, failure: &Failure) -> ExitCode {
+    /// Tells of a failure and says what it means to a shell; hints keep to the flags that there are.
+    pub(crate) fn report(&mut self, failure: &Failure, has_flag: impl Fn(&str) -> bool) -> ExitCode {
         // There is nobody left to tell where these writes fail.
         match failure {
             Failure::No(why) => {
@@ -133,7 +133,7 @@ impl<'a> Console<'a> {
                     let _ = writeln!(self.err, "  because {}", plain(&error));
                     cause = error.source();
                 }
-                if let Some(hint) = crate::failure::hint(&**error) {
+                if let Some(hint) = crate::failure::hint(&**error, has_flag) {
                     let _ = self.line(Tone::Hint, "hint", &hint);
                 }
                 ExitCode::CouldNotRun

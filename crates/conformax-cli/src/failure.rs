@@ -128,8 +128,36 @@ impl From<serde_json::Error> for Failure {
     }
 }
 
-/// What to do next, where the message alone does not say.
-pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
+/// What to do next, where the message alone does not say, in the flags that the subcommand has.
+pub(crate) fn hint(error: &(dyn Error + 'static), has_flag: impl Fn(&str) -> bool) -> Option<String> {
+    in_flags(any_hint(error)?, has_flag)
+}
+
+/// A hint without what it says of other flags: advice is separated by semicolons, alternatives by commas and "or".
+fn in_flags(hint: &str, has_flag: impl Fn(&str) -> bool) -> Option<String> {
+    let named = |text: &str| {
+        let words =
+            text.split(|c: char| c.is_whitespace() || c == '`').filter_map(|word| word.strip_prefix("--"));
+        words.map(|word| word.trim_end_matches([',', ';']).to_owned()).collect::<Vec<_>>()
+    };
+    let known = |text: &str| named(text).iter().all(|flag| has_flag(flag));
+    if known(hint) {
+        return Some(hint.to_owned());
+    }
+    let mut kept = Vec::new();
+    for advice in hint.split("; ") {
+        let alternatives = advice.split(", ").map(|one| one.strip_prefix("or ").unwrap_or(one));
+        let left: Vec<&str> = alternatives.filter(|one| known(one)).collect();
+        match left.split_last() {
+            None => {}
+            Some((last, [])) => kept.push((*last).to_owned()),
+            Some((last, others)) => kept.push(format!("{}, or {last}", others.join(", "))),
+        }
+    }
+    (!kept.is_empty()).then(|| kept.join("; "))
+}
+
+fn any_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     use conformax_io::{Problem, Purpose};
     let core = error.downcast_ref::<RowFault>().map(|fault| &fault.error);
     if let Some(error) = core.or_else(|| error.downcast_ref::<conformax::Error>()) {
@@ -159,12 +187,9 @@ pub(crate) fn hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Problem::IndexOrName(_) => Some("say so with --labels-are indices or --labels-are names"),
         Problem::LogitsAlone | Problem::TextInSafetensors(_) => Some("name the output .npz or .parquet"),
         Problem::NoRows => Some("every data file needs at least one row"),
-        Problem::Probability(_) => Some(
-            "probabilities are what --input says, or what calibrated the model; logits need a model of logits",
+        Problem::Probability(_) | Problem::LogProbability(_) => Some(
+            "say with --input what the numbers are; a model takes numbers of the kind that calibrated it",
         ),
-        Problem::LogProbability(_) => {
-            Some("logarithms of probabilities are what --input says, or what calibrated the model")
-        }
         Problem::LabelOutside { .. } => {
             Some("labels count from 0 in the order of the logits; name the right ones with --label-column")
         }
@@ -212,5 +237,24 @@ fn hint_of_core(error: &conformax::Error) -> Option<&'static str> {
             Some("write fractions as decimals that sum to 1, as in --fractions 0.4,0.6")
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_names_no_flag_that_is_not_there() {
+        let with = |hint: &str, flags: &[&str]| in_flags(hint, |flag| flags.contains(&flag));
+        let three = "leave it out with --drop, carry it over with --keep, or list the classes with --classes";
+        assert_eq!(with(three, &["drop", "keep", "classes"]).as_deref(), Some(three));
+        assert_eq!(with(three, &["drop"]).as_deref(), Some("leave it out with --drop"));
+        let two = "leave it out with --drop, or carry it over with --keep";
+        assert_eq!(with(three, &["drop", "keep"]).as_deref(), Some(two));
+        assert_eq!(with(three, &[]), None);
+        let advice = "labels count from 0; name the right ones with --label-column";
+        assert_eq!(with(advice, &[]).as_deref(), Some("labels count from 0"));
+        assert_eq!(with("correct it, or leave out `--masked never`", &[]).as_deref(), Some("correct it"));
     }
 }

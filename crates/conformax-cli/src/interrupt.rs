@@ -6,20 +6,61 @@ use crate::failure::Failure;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C and a request to terminate stop the work in hand; a second one ends the process at once.
+/// Makes Ctrl-C, a request to terminate and the end of the terminal stop the work in hand; a second one ends the process
+/// at once, without its temporary files. On Linux a signal that whoever started the process had it ignore stays ignored,
+/// as with `nohup` and in the background of a script.
 ///
-/// For a program's `main`: it replaces whatever the process did with these signals.
+/// For a program's `main`: it replaces whatever else the process did with these signals.
 ///
 /// ```no_run
 /// conformax_cli::stop_on_interrupt();
 /// ```
 pub fn stop_on_interrupt() {
-    // Without a handler Ctrl-C still ends the process; the next writer removes what it leaves.
-    let _ = ctrlc::set_handler(|| {
+    listen(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            conformax_io::abandon_outputs();
             std::process::exit(2);
         }
     });
+}
+
+/// Calls a function on a thread of its own for every signal. Without a handler Ctrl-C still ends the process; the next
+/// writer removes what it leaves.
+#[cfg(unix)]
+fn listen(mut told: impl FnMut() + Send + 'static) {
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+    let Ok((mut signals, write)) = UnixStream::pair() else { return };
+    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+        // One at a time: two that came together are two.
+        while signals.read_exact(&mut [0]).is_ok() {
+            told();
+        }
+    });
+    if thread.is_err() {
+        return;
+    }
+    let ignored = ignored_signals();
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        if ignored & (1 << (signal - 1)) == 0
+            && let Ok(write) = write.try_clone()
+        {
+            let _ = signal_hook::low_level::pipe::register(signal, write);
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn listen(told: impl FnMut() + Send + 'static) {
+    let _ = ctrlc::set_handler(told);
+}
+
+/// The signals that this process was started to ignore, a bit for each, where the system tells.
+#[cfg(unix)]
+fn ignored_signals() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// Stops the work in hand, for programs with a signal handler of their own.

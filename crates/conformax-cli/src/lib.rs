@@ -50,7 +50,7 @@ mod weigh;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 
 use crate::args::{Cli, Command};
 use crate::console::Console;
@@ -77,16 +77,24 @@ where
     A: Into<OsString> + Clone,
 {
     let mut console = Console::new(out, err);
-    let outcome = match Cli::try_parse_from(args) {
+    let mut command = Cli::command();
+    let matches = command.try_get_matches_from_mut(args);
+    let subcommand = matches.as_ref().ok().and_then(|matches| matches.subcommand_name().map(str::to_owned));
+    let outcome = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => {
             console.set_quiet(cli.common.quiet);
             on_threads(cli.common.threads.into(), || dispatch(cli.command, &mut console))
         }
-        Err(usage) => Err(Failure::Usage(usage)),
+        Err(usage) => Err(Failure::Usage(usage.format(&mut command))),
+    };
+    let subcommand = subcommand.and_then(|name| command.find_subcommand(name));
+    let has_flag = |flag: &str| {
+        subcommand
+            .is_some_and(|command| command.get_arguments().any(|argument| argument.get_long() == Some(flag)))
     };
     match outcome {
         Ok(()) => ExitCode::Done,
-        Err(failure) => console.report(&failure),
+        Err(failure) => console.report(&failure, has_flag),
     }
 }
 

@@ -21,14 +21,15 @@ pub(crate) fn shown(value: f64) -> String {
     }
 }
 
-/// A share between 0 and 1, to `digits` decimals; rounding never makes it 0 or 1 where it is neither.
+/// A share between 0 and 1, to `digits` decimals, or to as many as it takes not to round it to 0 or 1 where it is
+/// neither.
 pub(crate) fn share(value: f64, digits: usize) -> String {
-    let text = format!("{value:.digits$}");
-    let rounded = text.parse::<f64>().unwrap_or(value);
-    if (rounded == 1.0 && value < 1.0) || (rounded == 0.0 && value > 0.0) {
-        return format!("{value}");
-    }
-    text
+    let certain = |text: &String| {
+        let rounded = text.parse::<f64>().unwrap_or(value);
+        (rounded == 1.0 && value < 1.0) || (rounded == 0.0 && value > 0.0)
+    };
+    let mut rounded = (digits..digits + 20).map(|digits| format!("{value:.digits$}"));
+    rounded.find(|text| !certain(text)).unwrap_or_else(|| format!("{value:.1e}"))
 }
 
 /// `0.881 to 0.918`: two shares, neither rounded to certainty.
@@ -46,6 +47,11 @@ pub(crate) fn rows(value: u64) -> String {
     format!("{} row{}", count(value), if value == 1 { "" } else { "s" })
 }
 
+/// `1 label`, `2 labels`.
+pub(crate) fn labels(value: u64) -> String {
+    format!("{} label{}", count(value), if value == 1 { "" } else { "s" })
+}
+
 /// `1 part`, `2 parts`.
 pub(crate) fn parts(value: u64) -> String {
     format!("{} part{}", count(value), if value == 1 { "" } else { "s" })
@@ -58,6 +64,9 @@ mod tests {
     #[test]
     fn rounding_never_claims_certainty() {
         assert_eq!(share(0.99999, 3), "0.99999");
+        assert_eq!(share(0.999_744_297_263_334_1, 3), "0.9997");
+        assert_eq!(share(0.000_026_561_398_887_587_56, 3), "0.00003");
+        assert_eq!(share(1e-40, 3), "1.0e-40");
         assert_eq!(share(1.0, 3), "1.000");
         assert_eq!(share(0.00001, 3), "0.00001");
         assert_eq!(share(0.9, 3), "0.900");

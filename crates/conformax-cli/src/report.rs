@@ -33,7 +33,7 @@ pub(crate) struct ReportArgs {
     /// Folder for the page (report/index.html), its figures and tables, and the results.
     #[arg(long, short, value_name = "FOLDER")]
     output: PathBuf,
-    /// Replace a report that is there already.
+    /// Write into a folder that is not empty, and replace a report that is there already.
     #[arg(long)]
     force: bool,
     /// Figures as PNG too.
@@ -62,7 +62,7 @@ const FEWEST_ROWS: usize = 6;
 
 pub(crate) fn run(args: &ReportArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let source = args.data.open(LabelUse::Required)?;
-    let folder = StudyFolder::open(&args.output, args.force)?;
+    let folder = StudyFolder::open_empty(&args.output, args.force)?;
     let title = args.title.clone().unwrap_or_else(|| title_of(&args.data));
     let benchmark = read_benchmark(source, "data", &title, console)?;
     if benchmark.rows() < FEWEST_ROWS {

@@ -47,6 +47,10 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     max_rows: u32,
+    /// Size at which a journal is put together into a snapshot, in megabytes.
+    #[arg(long, value_name = "MB", default_value_t = 64, help_heading = "Limits")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..))]
+    max_journal: u16,
     /// Most connections at a time.
     #[arg(long, value_name = "N", default_value_t = 16_384, help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -62,6 +66,7 @@ pub(crate) fn run(args: &ServeArgs, console: &mut Console<'_>) -> Result<(), Fai
         body,
         bodies: usual.bodies.max(2 * body),
         rows: args.max_rows as usize,
+        journal: u64::from(args.max_journal) << 20,
         connections: args.max_connections as usize,
         ..usual
     };

@@ -17,7 +17,7 @@ use crate::args::StreamArgs;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
-use crate::numbers::{count, rows};
+use crate::numbers::{count, labels, rows};
 
 /// Give rows their sets as they come, and learn from their labels.
 ///
@@ -32,7 +32,7 @@ Examples:
   conformax watch model.json rows.jsonl --fixed --stop-on-alarm
   conformax watch model.json rows.jsonl --step 0.05 --window 5000
 
-Exit codes: 0 the input ended, 1 the alarm rose (--stop-on-alarm), 2 could not run.")]
+Exit codes: 0 the input ended, 1 the alarm rose (--stop-on-alarm), 2 could not run or was interrupted.")]
 pub(crate) struct WatchArgs {
     /// Calibration file that `calibrate` or `tune` wrote.
     #[arg(value_name = "MODEL")]
@@ -41,7 +41,7 @@ pub(crate) struct WatchArgs {
     #[arg(value_name = "INPUT", default_value = "-")]
     input: PathBuf,
     /// File to take the stream up from, where it is there, and to leave it in: the same lines give the same answers
-    /// wherever they are divided between runs.
+    /// wherever they are divided between runs. A run that is killed leaves it at most 1,000 lines behind its answers.
     #[arg(long, value_name = "FILE")]
     state: Option<PathBuf>,
     /// End with exit code 1 when the alarm rises.
@@ -51,7 +51,15 @@ pub(crate) struct WatchArgs {
     stream: StreamArgs,
 }
 
+/// Lines that are answered at most before the stream is left in its file. Rows may come for days without a pause.
+const MOST_AHEAD: u64 = 1_000;
+
 pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Failure> {
+    if [&args.model, &args.input].iter().all(|path| path.as_os_str() == "-") {
+        return Err(Failure::error(
+            "standard input cannot be both the calibration file and the rows; name a file for one of them",
+        ));
+    }
     let model = Loaded::read(&args.model)?;
     let fresh = model.stream(args.stream.alpha(), args.stream.options())?;
     let mut state = StateFile::open(args.state.as_deref())?;
@@ -63,8 +71,13 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
     };
     let mut input = Input::open(&args.input)?;
     let status = console.status();
+    let mut ahead = 0;
     let outcome = loop {
-        match input.next(|| state.write(&watch.stream)) {
+        let line = input.next(|| {
+            ahead = 0;
+            state.write(&watch.stream)
+        });
+        match line {
             Err(failure) => break Err(failure),
             Ok(Line::End) => break Ok(()),
             Ok(Line::Text { row, bytes }) => match watch.answer(&bytes) {
@@ -72,6 +85,11 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
                     status.suspend(|| {
                         writeln!(console.out(), "{answer}").and_then(|()| console.out().flush())
                     })?;
+                    ahead += 1;
+                    if ahead >= MOST_AHEAD {
+                        ahead = 0;
+                        state.write(&watch.stream)?;
+                    }
                     status.set_message(watch.told());
                     if let Some(alarm) = alarm {
                         status.suspend(|| console.warn(&alarm))?;
@@ -86,8 +104,12 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
     };
     status.finish_and_clear();
     state.write(&watch.stream)?;
-    outcome?;
-    console.note(watch.told())
+    match outcome {
+        Err(Failure::Interrupted) => {
+            Err(Failure::error(format!("interrupted after {}; what was answered stands", watch.told())))
+        }
+        other => other.and_then(|()| console.note(watch.told())),
+    }
 }
 
 struct Watch {
@@ -174,12 +196,12 @@ impl Watch {
         });
         let sets = rows.and_then(|logits| self.stream.predict(logits, &[&name])).map_err(of_core)?;
         let set = sets.get(0).unwrap_or_default();
-        let labels = set.iter().map(|label| self.shown(*label)).collect();
+        let shown = set.iter().map(|label| self.shown(*label)).collect();
         let id = Value::Null;
         Ok(Answer {
             row: Some(row),
             id,
-            labels: Some(labels),
+            labels: Some(shown),
             size: Some(set.len()),
             level: Some(level),
             label: None,
@@ -210,9 +232,9 @@ impl Watch {
 
     fn alarm(&self) -> String {
         format!(
-            "the alarm rose after {} labels: rows are no longer like those that calibrated, or a chance of 1 in {} \
+            "the alarm rose after {}: rows are no longer like those that calibrated, or a chance of 1 in {} \
              came true; find out what changed, and calibrate again",
-            count(self.stream.labelled()),
+            labels(self.stream.labelled()),
             (1.0 / self.stream.options().delta.value()).round()
         )
     }
@@ -221,7 +243,7 @@ impl Watch {
         let status = self.stream.status();
         let share = |covered: u64, of: u64| match of {
             0 => "no label yet".to_owned(),
-            of => format!("coverage {:.4} over {} labels", covered as f64 / of as f64, count(of)),
+            of => format!("coverage {:.4} over {}", covered as f64 / of as f64, labels(of)),
         };
         let alarm = match status.raised_at {
             Some(at) => format!("alarm rose at label {}", count(at)),

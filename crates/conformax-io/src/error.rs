@@ -316,6 +316,14 @@ pub enum Problem {
     /// A file of values per class that lacks one, or has one too many.
     #[error("{0}")]
     PerClass(String),
+    /// A key of a row that means nothing there.
+    #[error("the key `{key}` means nothing here; known are {known}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// Those that mean something.
+        known: String,
+    },
     /// Text where a number should be.
     #[error("`{0}` is not a number")]
     NotANumber(String),

@@ -56,7 +56,12 @@ pub use data::cells::{CellType, Cells, NamedCells};
 pub use data::class_names::ClassNames;
 pub use data::format::Format;
 pub use data::input::Input;
+<<<<<<< HEAD
 pub use data::per_class::{read_label_weights, read_matrix, read_numbers_per_class, read_per_class};
+=======
+pub use data::per_class::{read_matrix, read_numbers_per_class, read_per_class};
+pub use data::utf8::without_mark;
+>>>>>>> wt-serve
 pub use data::values::{Dtype, Values};
 pub use error::{Column, Error, Place, Problem, Purpose, Result, printable};
 pub use reading::source::Source;
@@ -66,9 +71,9 @@ pub use tables::guard::hush_caught_panics;
 #[cfg(feature = "jsonl")]
 pub use text::json_request::RequestFault;
 #[cfg(feature = "jsonl")]
-pub use text::json_row::{JsonRow, JsonRows, LONGEST_ID, RowFault};
+pub use text::json_row::{JsonLabel, JsonRow, JsonRows, LONGEST_ID, RowFault, whole_id};
 pub use writing::data::{DataColumns, DataWriter};
 #[cfg(feature = "npy")]
 pub use writing::npz_writer::{ArrayShape, NpyWriter, NpzWriter, write_labels};
-pub use writing::output::{Output, Overwrite};
+pub use writing::output::{Output, Overwrite, abandon_outputs};
 pub use writing::sets::{PValues, SetColumns, SetRows, SetsWriter};

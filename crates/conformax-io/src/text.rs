@@ -7,6 +7,8 @@ pub(crate) mod csv_records;
 #[cfg(feature = "jsonl")]
 pub(crate) mod json_lines;
 #[cfg(feature = "jsonl")]
+mod json_numbers;
+#[cfg(feature = "jsonl")]
 pub(crate) mod json_request;
 #[cfg(feature = "jsonl")]
 pub(crate) mod json_row;

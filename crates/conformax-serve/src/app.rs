@@ -7,6 +7,7 @@ use axum::http::StatusCode;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::bodies::Bodies;
+use crate::hosts::Hosts;
 use crate::metrics::Metrics;
 use crate::models::Models;
 use crate::problem::Problem;
@@ -16,6 +17,7 @@ use crate::{Error, Limits, Note};
 pub(crate) struct App {
     pub(crate) models: Models,
     pub(crate) token: Option<Token>,
+    pub(crate) hosts: Hosts,
     pub(crate) limits: Limits,
     pub(crate) note: Note,
     pub(crate) metrics: Metrics,
@@ -25,10 +27,17 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(models: Models, token: Option<Token>, limits: Limits, note: Note) -> Self {
+    pub(crate) fn new(
+        models: Models,
+        token: Option<Token>,
+        hosts: Hosts,
+        limits: Limits,
+        note: Note,
+    ) -> Self {
         Self {
             models,
             token,
+            hosts,
             limits,
             note,
             metrics: Metrics::default(),
@@ -51,11 +60,9 @@ impl App {
 
     /// Why it should get no requests, where it should not.
     pub(crate) fn not_ready(&self) -> Option<&'static str> {
-        let sound = self.models.all().iter().all(|(_, served)| served.is_sound());
-        match (self.stopping.load(Ordering::Relaxed), sound) {
-            (true, _) => Some("stopping"),
-            (false, false) => Some("the journal could not be synced to the disk"),
-            (false, true) => None,
+        match self.stopping.load(Ordering::Relaxed) {
+            true => Some("stopping"),
+            false => self.models.all().iter().find_map(|(_, served)| served.refusal()),
         }
     }
 

@@ -20,8 +20,10 @@ pub enum Error {
     Io(#[from] conformax_io::Error),
     /// A journal that cannot be read to its end, though what comes after was on the disk.
     #[error(
-        "{0}: damaged at byte {at}, with {labels} labels after it that were acknowledged; restore the file from a copy, or \
-         cut it there and lose them: truncate -s {at} {0}", path.display()
+        "{0}: damaged at byte {at}, with {labels} label{1} after it that may have been acknowledged; restore the file \
+         from a copy, or cut it there and lose what follows: truncate -s {at} {0}",
+        path.display(),
+        if *labels == 1 { "" } else { "s" }
     )]
     Damaged {
         /// The journal.
@@ -30,6 +32,15 @@ pub enum Error {
         at: u64,
         /// Labels that can be read beyond.
         labels: u64,
+    },
+    /// A journal that was there and has been emptied or removed.
+    #[error(
+        "{}: has been emptied or removed, and with it labels that may have been acknowledged; restore the file from a \
+         copy, or move its folder away to begin anew", path.display()
+    )]
+    Emptied {
+        /// The journal.
+        path: PathBuf,
     },
     /// A file under the name of a journal that is none.
     #[error("{}: is not a journal of this version; move it away, or give another --state", path.display())]

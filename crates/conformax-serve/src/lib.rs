@@ -8,6 +8,7 @@ mod app;
 mod bodies;
 mod connections;
 mod error;
+mod hosts;
 mod journal;
 mod limits;
 mod metrics;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use conformax::{Alpha, StreamOptions};
 
 use crate::app::App;
+use crate::hosts::Hosts;
 use crate::models::Models;
 use crate::token::Token;
 
@@ -76,7 +78,12 @@ pub fn serve(
     }
     let Options { models, alpha, stream, state, .. } = options;
     let models = Models::open(models, *alpha, *stream, state.as_deref(), &note)?;
-    let app = Arc::new(App::new(models, token, options.limits, note));
+    // Who has the token was meant; who may ask without one is known by the address, which a web page can be made to use.
+    let hosts = match token.is_some() || options.insecure {
+        true => Hosts::Any,
+        false => Hosts::Own(options.listen.ip()),
+    };
+    let app = Arc::new(App::new(models, token, hosts, options.limits, note));
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.enable_all();
     if options.threads > 0 {
@@ -108,7 +115,7 @@ async fn watch_files(app: Arc<App>) {
         // Reading a model takes as long as its file is large.
         let _ = tokio::task::spawn_blocking(move || looking.models.reload(&looking.note)).await;
         for (name, served) in app.models.all() {
-            if let Err(error) = served.compact_if_long().await {
+            if let Err(error) = served.compact_if_longer(app.limits.journal).await {
                 (app.note)(&format!("{name}: the journal could not be put together: {error}"));
             }
         }

@@ -20,6 +20,8 @@ pub struct Limits {
     pub bodies: usize,
     /// Rows of a request.
     pub rows: usize,
+    /// Bytes of a journal that is then put together into a snapshot.
+    pub journal: u64,
     /// Requests worked on at a time; others wait for their turn.
     pub requests: usize,
     /// Time for a request from its head to its answer.
@@ -40,6 +42,7 @@ impl Default for Limits {
             body: 64 << 20,
             bodies: 512 << 20,
             rows: 100_000,
+            journal: 64 << 20,
             requests: 256,
             request_time: Duration::from_secs(30),
             head_time: Duration::from_secs(60),

@@ -108,7 +108,10 @@ impl Models {
         let folder = self.state.as_ref().map(|state| state.join(name));
         let (served, replayed) = Served::open(model, fresh, folder.as_deref())?;
         if replayed.cut > 0 {
-            note(&format!("{name}: cut {} bytes off the journal that were half written", replayed.cut));
+            note(&format!(
+                "{name}: cut off what was half written at the end of the journal: {} B",
+                replayed.cut
+            ));
         }
         Ok(served)
     }
@@ -162,7 +165,7 @@ impl Models {
             let fresh = fresh_stream(&model, self.alpha, self.options, &slot.path)?;
             // What is open must not be opened again: two would write to one journal.
             let known = self.lineage(Some(name)).unwrap_or_default();
-            let sum = crate::served::fingerprint(&fresh);
+            let sum = crate::served::fingerprint(&model, &fresh);
             match known.into_iter().find(|served| served.fingerprint == sum) {
                 Some(served) => Ok(served),
                 None => self.open_stream(name, model, fresh, note).map(Arc::new),

@@ -59,7 +59,13 @@ impl From<RequestFault> for Problem {
                 format_args!("a request may have {most} rows, and this one has more"),
             ),
             RequestFault::Row(row, RowFault { problem, class }) => {
-                Self { class, ..Self::unprocessable(problem) }.in_row(row as u64)
+                let detail = match &problem {
+                    conformax_io::Problem::UnknownKey { key, .. } if key == "label" || key == "labels" => {
+                        format!("{problem}; labels are posted to /v1/feedback")
+                    }
+                    problem => problem.to_string(),
+                };
+                Self { class, ..Self::unprocessable(detail) }.in_row(row as u64)
             }
         }
     }

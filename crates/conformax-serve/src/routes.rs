@@ -54,13 +54,9 @@ fn guarded(
 ) -> MethodRouter<Arc<App>> {
     let guard = move |State(app): State<Arc<App>>, request: Request, next: Next| async move {
         let started = Instant::now();
-        let allowed = open || app.token.as_ref().is_none_or(|token| token.is_in(request.headers()));
-        let answer = match allowed {
-            false => {
-                Problem::new(StatusCode::UNAUTHORIZED, "send the token as `Authorization: Bearer TOKEN`")
-                    .into_response()
-            }
-            true => match tokio::time::timeout(app.limits.request_time, next.run(request)).await {
+        let answer = match refused(&app, &request, open) {
+            Some(problem) => problem.into_response(),
+            None => match tokio::time::timeout(app.limits.request_time, next.run(request)).await {
                 Ok(answer) => answer,
                 Err(_) => {
                     let detail =
@@ -73,6 +69,18 @@ fn guarded(
         answer
     };
     method.layer(from_fn_with_state(Arc::clone(app), guard))
+}
+
+/// Why somebody may not ask, where they may not.
+fn refused(app: &App, request: &Request, open: bool) -> Option<Problem> {
+    if !app.hosts.allow(request.uri(), request.headers()) {
+        let detail = "without a token the service answers to localhost and to addresses of this machine alone, and the \
+                      request was for another host; ask for one of those, set CONFORMAX_TOKEN, or say --insecure";
+        return Some(Problem::new(StatusCode::MISDIRECTED_REQUEST, detail));
+    }
+    let allowed = open || app.token.as_ref().is_none_or(|token| token.is_in(request.headers()));
+    let detail = "send the token as `Authorization: Bearer TOKEN`";
+    (!allowed).then(|| Problem::new(StatusCode::UNAUTHORIZED, detail))
 }
 
 /// What the address of a request asks for: `?model=NAME&track=false`.

@@ -1,20 +1,19 @@
 //! `Served`: one calibrated model in use: its stream, its journal, and what was predicted and learned.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conformax::{
-    Alpha, CoverageLaw, Feedback, Logit, Logits, PredictionSets, Predictor, ScoreSpec, Stream, StreamOptions,
-    StreamStatus, Taxonomy, TracePoint,
+    Alpha, CoverageLaw, Feedback, Logit, Logits, PredictionSets, Predictor, Prior, ScoreSpec, Stream,
+    StreamOptions, StreamStatus, Taxonomy, TracePoint,
 };
-use conformax_io::{JsonRow, JsonRows, Model};
+use conformax_io::{ClassNames, JsonRow, JsonRows, Model};
 
 use crate::Error;
 use crate::journal::{Journal, Record, Replayed};
 
-/// A journal longer than this is put together into a snapshot.
-const COMPACT_AT: u64 = 64 << 20;
 /// Probability that coverage lies in the band where nothing changed.
 pub(crate) const BAND: f64 = 0.95;
 
@@ -26,7 +25,7 @@ const MOST_BANDS: usize = 1 << 13;
 pub(crate) struct Served {
     pub(crate) model: Model,
     pub(crate) rows: JsonRows,
-    /// Tells this calibration, level and these options from every other.
+    /// Tells this calibration, how its rows and labels are read, level and options from every other.
     pub(crate) fingerprint: String,
     live: Mutex<Live>,
     /// How many appends are known to be on the disk. Whoever holds it syncs for all that wait.
@@ -71,7 +70,7 @@ impl Served {
         fresh: Stream<ScoreSpec>,
         folder: Option<&Path>,
     ) -> Result<(Self, Replayed), Error> {
-        let fingerprint = fingerprint(&fresh);
+        let fingerprint = fingerprint(&model, &fresh);
         let (stream, journal, replayed) = match folder {
             None => (fresh, None, Replayed::default()),
             Some(folder) => {
@@ -133,6 +132,11 @@ impl Served {
         Ok(Predicted { level, sets, names })
     }
 
+    /// Whether a row of this name waits for its label, or had it lately.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.live().stream.knows(name)
+    }
+
     /// Takes in a label; to be kept for good once [`settle`](Self::settle) has returned.
     pub(crate) fn learn(&self, name: &str, label: u32) -> Result<Feedback, Error> {
         let mut live = self.live();
@@ -165,40 +169,50 @@ impl Served {
                 Some(journal) => (journal.file(), live.appended),
             }
         };
-        let done = tokio::task::spawn_blocking(move || file.sync_data()).await;
-        // A sync that failed may have dropped what it could not write: the next one would not tell.
-        *synced = if matches!(done, Ok(Ok(()))) { Ok(covered) } else { Err(()) };
+        *synced = sync_file(file).await.map(|()| covered);
         synced.map(|_| ()).map_err(|()| Error::NotSynced)
     }
 
-    /// Puts a long journal together.
-    pub(crate) async fn compact_if_long(self: &Arc<Self>) -> Result<(), Error> {
-        if self.live().journal.as_ref().is_none_or(|journal| journal.len() < COMPACT_AT) {
+    /// Puts a journal together that is longer than so many bytes.
+    pub(crate) async fn compact_if_longer(self: &Arc<Self>, bytes: u64) -> Result<(), Error> {
+        if self.live().journal.as_ref().is_none_or(|journal| journal.len() < bytes) {
             return Ok(());
         }
-        self.compact().await
-    }
-
-    /// Puts the journal together into a snapshot.
-    pub(crate) async fn compact(self: &Arc<Self>) -> Result<(), Error> {
-        // Nobody syncs the old file meanwhile and takes that for the new one.
-        let mut synced = self.synced.lock().await;
+        // In a task of its own: given up in the middle, a file could be left that nobody syncs.
         let served = Arc::clone(self);
-        let done = tokio::task::spawn_blocking(move || {
-            let mut live = served.live();
-            let Live { stream, journal, appended } = &mut *live;
-            journal.as_mut().map_or(Ok(()), |journal| journal.compact(stream)).map(|()| *appended)
-        });
-        let appended = done.await.map_err(|_| Error::NotSynced)??;
-        if let Ok(synced) = &mut *synced {
-            *synced = appended;
-        }
-        Ok(())
+        tokio::spawn(async move { served.compact().await }).await.map_err(|_| Error::NotSynced)?
     }
 
-    /// Whether what it is told can be kept.
-    pub(crate) fn is_sound(&self) -> bool {
-        self.synced.try_lock().map_or(true, |synced| synced.is_ok())
+    /// Puts the journal together into a snapshot. Requests go on meanwhile: they wait for a copy of the stream in memory
+    /// and for one sync, not for what is written.
+    async fn compact(&self) -> Result<(), Error> {
+        let Some(next) = self.live().journal.as_ref().map(Journal::next) else { return Ok(()) };
+        let place = next.clone();
+        let file = blocking(move || place.create()).await?;
+        let compaction = {
+            // Nobody syncs the new file meanwhile and takes that for both.
+            let mut synced = self.synced.lock().await;
+            let (compaction, covered) = {
+                let mut live = self.live();
+                let Live { stream, journal: Some(journal), appended } = &mut *live else { return Ok(()) };
+                (journal.turn(&next, file, stream)?, *appended)
+            };
+            if synced.is_ok() {
+                *synced = sync_file(Arc::clone(&compaction.before)).await.map(|()| covered);
+            }
+            synced.map_err(|()| Error::NotSynced)?;
+            compaction
+        };
+        blocking(move || compaction.write()).await
+    }
+
+    /// Why what it is told cannot be kept, where it cannot.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        if self.synced.try_lock().is_ok_and(|synced| synced.is_err()) {
+            return Some("the journal could not be synced to the disk");
+        }
+        let has_room = self.live().journal.as_mut().is_none_or(Journal::has_room);
+        (!has_room).then_some("the disk is full: rows and labels cannot be taken in")
     }
 
     /// Where the stream stands, and how it went.
@@ -276,11 +290,33 @@ impl Rows {
     }
 }
 
-/// The checksum of a stream that has been told nothing: of its calibration, level and options.
-pub(crate) fn fingerprint(fresh: &Stream<ScoreSpec>) -> String {
+/// Work that may take its time, beside the threads that answer.
+async fn blocking<R: Send + 'static>(
+    work: impl FnOnce() -> Result<R, Error> + Send + 'static,
+) -> Result<R, Error> {
+    tokio::task::spawn_blocking(work).await.map_err(|_| Error::NotSynced)?
+}
+
+/// A sync that failed may have dropped what it could not write, and the next one would not tell.
+async fn sync_file(file: Arc<File>) -> Result<(), ()> {
+    let done = tokio::task::spawn_blocking(move || file.sync_data()).await;
+    if matches!(done, Ok(Ok(()))) { Ok(()) } else { Err(()) }
+}
+
+/// The checksum of a stream that has been told nothing (of its calibration, level and options) and of how rows and labels
+/// are read: what a label was called when its row was predicted is what it is called when it comes.
+pub(crate) fn fingerprint(model: &Model, fresh: &Stream<ScoreSpec>) -> String {
     let bytes = fresh.to_bytes();
-    let sum = bytes.last_chunk::<8>().copied().unwrap_or_default();
-    format!("{:016x}", u64::from_le_bytes(sum))
+    let names = model.names.as_ref().map(ClassNames::as_slice);
+    let prior = model.prior.as_ref().map(Prior::as_slice);
+    let read = (names, model.input.name(), prior, &model.beside.column, &model.beside.groups);
+    let read = serde_json::to_vec(&read).expect("names and finite numbers have a form in JSON");
+    // FNV-1a: folders bear it, so it must stay what it is.
+    let sum = bytes.last_chunk::<8>().into_iter().flatten().chain(&read);
+    let sum = sum.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{sum:016x}")
 }
 
 /// How a stream of a model begins.

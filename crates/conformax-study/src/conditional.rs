@@ -17,7 +17,7 @@ use conformax::{
 use crate::benchmark::{Benchmark, Wide};
 use crate::error::{Error, Result};
 use crate::progress::{Progress, Stage};
-use crate::run::RunOptions;
+use crate::run::{RunOptions, expect_classes};
 use crate::splits::Split;
 use crate::study::Study;
 
@@ -82,6 +82,7 @@ impl Study {
             weightings: shift::WEIGHTINGS.map(|weighting| weighting.name().to_owned()).to_vec(),
             ..ConditionalResults::default()
         };
+        benchmarks.iter().try_for_each(expect_classes)?;
         for benchmark in benchmarks {
             progress.begin(&benchmark.name, self.splits);
             let splits = (0..self.splits as u64)
@@ -90,10 +91,11 @@ impl Study {
                     Split::new(benchmark.rows(), self.calibration, self.tuning, seed)
                 })
                 .collect::<Result<Vec<_>>>()?;
-            match &benchmark.logits {
-                Wide::F32(values) => self.all_splits(benchmark, values, &splits, &mut results, progress)?,
-                Wide::F64(values) => self.all_splits(benchmark, values, &splits, &mut results, progress)?,
-            }
+            let run = match &benchmark.logits {
+                Wide::F32(values) => self.all_splits(benchmark, values, &splits, &mut results, progress),
+                Wide::F64(values) => self.all_splits(benchmark, values, &splits, &mut results, progress),
+            };
+            run.map_err(|error| too_few_rows(benchmark, error))?;
             results.benchmarks.push(self.summary(benchmark, &splits));
         }
         results.provenance = self.provenance(started.elapsed());
@@ -256,6 +258,18 @@ impl LevelModel {
     fn of(calibration: &Calibration<EntmaxScore>, alpha: Alpha) -> Self {
         Self { predictor: calibration.at(alpha).0, n: calibration.n() }
     }
+}
+
+/// What the arithmetic refuses in a split of sound rows is for want of rows, and names no row of the benchmark.
+fn too_few_rows(benchmark: &Benchmark, error: Error) -> Error {
+    let Error::Core(problem) = error else { return error };
+    let message = format!(
+        "{} rows of {} classes are too few to be split into some that tune, some that calibrate and some that test, \
+         each with rows of the same classes: {problem}",
+        benchmark.rows(),
+        benchmark.classes
+    );
+    Error::Benchmark { name: benchmark.title.clone(), message }
 }
 
 fn calibrated<T: Logit>(taxonomy: Taxonomy, rows: &Owned<T>) -> Result<Calibration<EntmaxScore>> {

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::benchmark::{Benchmark, Found, Wide, advice};
 use crate::claims::judge_claims;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::evaluation::{Evaluation, Outcome, Plan, SizeAtGamma, Stage, evaluate_benchmark, stages};
 use crate::examples::examples_of;
 use crate::progress::Progress;
@@ -78,6 +78,7 @@ impl Study {
         progress: &dyn Progress,
     ) -> Result<(Results, Influences)> {
         let started = Instant::now();
+        benchmarks.iter().try_for_each(expect_classes)?;
         let findings: Vec<Findings> = benchmarks
             .par_iter()
             .map(|benchmark| self.evaluate(benchmark, progress))
@@ -384,5 +385,16 @@ fn machine() -> String {
     match model {
         Some((_, model)) => format!("{system}, {}", model.trim()),
         None => system,
+    }
+}
+
+/// One class is in every set, so that nothing is left to compare.
+pub(crate) fn expect_classes(benchmark: &Benchmark) -> Result<()> {
+    match benchmark.classes {
+        0 | 1 => {
+            let message = format!("has {} class, and a study compares sets of at least 2", benchmark.classes);
+            Err(Error::Benchmark { name: benchmark.title.clone(), message })
+        }
+        _ => Ok(()),
     }
 }

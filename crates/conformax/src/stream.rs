@@ -69,7 +69,8 @@ pub(crate) struct Waiting {
     pub(crate) id: String,
     pub(crate) level: f64,
     pub(crate) group: Option<u32>,
-    pub(crate) row: Vec<f64>,
+    /// Shared with copies of the stream, so that making one takes little time however many classes there are.
+    pub(crate) row: Arc<[f64]>,
 }
 
 /// What became of a label.
@@ -294,6 +295,11 @@ impl<S: Score + Clone> Stream<S> {
     /// Whether a row of this name waits for its label.
     pub fn waits(&self, name: &str) -> bool {
         self.places.contains_key(name)
+    }
+
+    /// Whether the stream knows what became of a row of this name: it waits for its label, or had it lately.
+    pub fn knows(&self, name: &str) -> bool {
+        self.waits(name) || self.had_label.contains(name)
     }
 
     fn wait(&mut self, waiting: Waiting, size: usize) {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,10 @@ from ._classifier import SplitConformalClassifier
 from ._inputs import as_labels, as_seed
 from ._levels import level
 from ._sets import PredictionSets
+
+
+def _count(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 class AdaptiveLevel:
@@ -32,7 +37,7 @@ class AdaptiveLevel:
         self._compiled = _conformax.AdaptiveLevel(level(alpha), float(step), decay)
 
     def __repr__(self) -> str:
-        return f"AdaptiveLevel(level {self.level:.4g} after {self.rows} rows, {self.misses} missed)"
+        return f"AdaptiveLevel(level {self.level:.4g} after {_count(self.rows, 'row')}, {self.misses} missed)"
 
     def __getstate__(self) -> bytes:
         return self._compiled.to_bytes()
@@ -89,7 +94,7 @@ class Alarm:
         self._compiled = _conformax.Alarm(calibrating, float(jump), as_seed(seed))
 
     def __repr__(self) -> str:
-        return f"Alarm(log capital {self.log_capital:.4g}, {self.rows} scores seen)"
+        return f"Alarm(log capital {self.log_capital:.4g}, {_count(self.rows, 'score')} seen)"
 
     def __getstate__(self) -> bytes:
         return self._compiled.to_bytes()
@@ -128,6 +133,19 @@ class Feedback(NamedTuple):
     p_value: float | None
     #: Whether the alarm rose with it.
     rose: bool
+
+
+def _name(id: Any) -> str:
+    """An id as text. A whole number is its digits, however it is held; one with a fraction is none."""
+    if isinstance(id, Integral) and not isinstance(id, bool):
+        return str(int(id))
+    if isinstance(id, (bool, np.bool_, Real)):
+        whole = isinstance(id, Real) and not isinstance(id, bool) and float(id).is_integer()
+        # From there on two integers may have one floating-point form.
+        if not whole or abs(id) >= 2**53:
+            raise ValueError(f"an id must be text or a whole number, got {id!r}")
+        return str(int(id))
+    return str(id)
 
 
 class Stream:
@@ -175,16 +193,18 @@ class Stream:
         )
 
     def predict_set(self, logits: Any, *, ids: Sequence[Any] | None = None, groups: Any = None) -> PredictionSets:
-        """The sets of rows at the current level. Each row waits for its label under its id, or under its number."""
+        """The sets of rows at the current level. Each row waits for its label under its id, or under its number.
+
+        An id is text, a whole number or something else with a text of its own; 7, 7.0 and "7" are one.
+        """
         rows = self._model._rows(self._model._given_again(logits))
-        n, first = rows.shape[0], self.status["predicted"]
-        names = [str(number) for number in range(first, first + n)] if ids is None else [str(name) for name in ids]
-        if len(names) != n:
+        n = rows.shape[0]
+        names = None if ids is None else [_name(id) for id in ids]
+        if names is not None and len(names) != n:
             raise ValueError(f"there are {n} rows of logits but {len(names)} ids")
         numbers = self._model._beside(n, groups, None)["groups"]
-        at = self.level
         array = np.ascontiguousarray(rows.array(), dtype=np.float64)
-        offsets, indices = self._compiled.predict(array, names, numbers)
+        offsets, indices, at = self._compiled.predict(array, names, numbers)
         return PredictionSets._of(
             offsets,
             indices,
@@ -197,7 +217,7 @@ class Stream:
     def update(self, id: Any, label: Any) -> Feedback:
         """Takes in the label of the row that was predicted under this id."""
         index = as_labels([label], self._model.n_classes_, self._model._names, self._model.labels_are)[0]
-        return Feedback(*self._compiled.update(str(id), int(index)))
+        return Feedback(*self._compiled.update(_name(id), int(index)))
 
     @property
     def level(self) -> float:
@@ -232,4 +252,5 @@ class Stream:
         labels = status["labelled"]
         coverage = f"coverage {status['covered'] / labels:.4g}" if labels else "no label yet"
         alarm = "alarm" if status["alarm"] else "no alarm"
-        return f"Stream({status['predicted']} rows, {labels} labels, {coverage}, level {status['level']:.4g}, {alarm})"
+        rows, labels = _count(status["predicted"], "row"), _count(labels, "label")
+        return f"Stream({rows}, {labels}, {coverage}, level {status['level']:.4g}, {alarm})"

@@ -15,11 +15,11 @@ pub(crate) struct StreamArgs {
     #[arg(long, value_name = "C", value_parser = confidence)]
     confidence: Option<Alpha>,
     /// How far the level moves after a label; without --decay always as far [default: 0.2, decaying].
-    #[arg(long, value_name = "S", help_heading = "Stream options")]
+    #[arg(long, value_name = "S", value_parser = step, help_heading = "Stream options")]
     step: Option<f64>,
     /// Rate at which the step decays, between 0 and 1; above one half the level settles where nothing changes
     /// [default: 0.6 where no --step is given].
-    #[arg(long, value_name = "D", help_heading = "Stream options")]
+    #[arg(long, value_name = "D", value_parser = decay, help_heading = "Stream options")]
     decay: Option<f64>,
     /// Keep the level: sets are those of `predict`.
     #[arg(long, conflicts_with_all = ["step", "decay"], help_heading = "Stream options")]
@@ -53,4 +53,18 @@ impl StreamArgs {
         let delta = self.delta.unwrap_or(usual.delta);
         StreamOptions { step, decay, window: self.window, delta, seed: self.seed }
     }
+}
+
+fn step(text: &str) -> Result<f64, String> {
+    number(text, "a finite number of at least 0", |step| (0.0..f64::INFINITY).contains(&step))
+}
+
+fn decay(text: &str) -> Result<f64, String> {
+    number(text, "above 0 and at most 1", |decay| decay > 0.0 && decay <= 1.0)
+}
+
+/// The rules are the stream's own; here they are told of the flag, before a model is read.
+fn number(text: &str, wanted: &str, fits: impl Fn(f64) -> bool) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|number| fits(*number));
+    number.ok_or_else(|| format!("it must be {wanted}"))
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use conformax_io::{Error, Output, Overwrite};
+use conformax_io::{Error, Output, Overwrite, Problem};
 
 use crate::args::overwrite;
 use crate::failure::Failure;
@@ -24,6 +24,16 @@ pub(crate) struct StudyFolder {
 }
 
 impl StudyFolder {
+    /// A folder of its own: one that holds something else is refused, unless that is what a killed run has left.
+    pub(crate) fn open_empty(path: &Path, force: bool) -> Result<Self, Failure> {
+        let occupied = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+        let folder = Self::open(path, force)?;
+        match occupied && folder.overwrite == Overwrite::Refuse {
+            true => Err(Error::new(path, Problem::Exists).into()),
+            false => Ok(folder),
+        }
+    }
+
     pub(crate) fn open(path: &Path, force: bool) -> Result<Self, Failure> {
         let is_new = !path.exists();
         create(path)?;

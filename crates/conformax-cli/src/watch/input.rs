@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread;
 use std::time::Duration;
 
-use conformax_io::{Error, Problem, RowFault};
+use conformax_io::{Error, Problem, RowFault, without_mark};
 
 use crate::failure::Failure;
 use crate::interrupt;
@@ -22,7 +22,7 @@ const PATIENCE: Duration = Duration::from_millis(50);
 pub(super) enum Line {
     /// A line that is not blank, and which one it is.
     Text { row: u64, bytes: Vec<u8> },
-    /// There are no more, or somebody pressed Ctrl-C, which is how watching ends.
+    /// There are no more.
     End,
 }
 
@@ -56,14 +56,20 @@ impl Input {
             }
         };
         loop {
-            if interrupt::check().is_err() {
-                return Ok(Line::End);
-            }
+            interrupt::check()?;
             match line.take() {
                 Some(Ok(bytes)) if bytes.trim_ascii().is_empty() => self.next_row += 1,
                 Some(Ok(bytes)) => {
+                    let row = self.next_row;
                     self.next_row += 1;
-                    return Ok(Line::Text { row: self.next_row - 1, bytes });
+                    // Some editors put a mark before text; it is none of the text.
+                    let bytes = match row {
+                        0 => {
+                            without_mark(&bytes).map_err(|problem| Error::new(&self.path, problem))?.to_vec()
+                        }
+                        _ => bytes,
+                    };
+                    return Ok(Line::Text { row, bytes });
                 }
                 Some(Err(error)) => return Err(Error::new(&self.path, error).in_row(self.next_row).into()),
                 None => {}

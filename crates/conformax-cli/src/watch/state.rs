@@ -9,7 +9,7 @@ use conformax_io::{Error, Output, Overwrite};
 
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::numbers::{count, rows};
+use crate::numbers::{labels, rows};
 
 pub(super) struct StateFile {
     path: Option<PathBuf>,
@@ -66,9 +66,9 @@ impl StateFile {
         let status = left.status();
         self.written = Some((status.predicted, status.labelled));
         console.note(format_args!(
-            "going on after {} and {} labels",
+            "going on after {} and {}",
             rows(status.predicted),
-            count(status.labelled)
+            labels(status.labelled)
         ))?;
         Ok(left)
     }

@@ -55,6 +55,7 @@ fn leaves_no_half_written_file() {
 
 #[test]
 fn ends_a_comparison_that_is_still_reading() {
+    set_signals();
     let folder = Folder::empty();
     let mut child = folder.command("compare -").stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
@@ -80,4 +81,43 @@ fn what_a_killed_run_leaves_the_next_one_removes() {
     assert_eq!(folder.names().len(), before.len() + 1);
     folder.run("predict model.json test.npz -o sets.csv").ok();
     assert_eq!(folder.names(), ["cal.npz", "model.json", "sets.csv", "test.npz"]);
+}
+
+/// Watching ends as the other work does: with 2, since more may have been to come, and with its state left.
+#[test]
+fn ends_watching_with_the_state_of_what_was_answered() {
+    use std::io::{BufRead, BufReader};
+    set_signals();
+    let folder = Folder::with_model();
+    let mut child = folder.command("watch model.json - --state s").stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"{\"logits\":[0,1,2,3,4,5],\"label\":1}\n").unwrap();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    stop(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    drop(stdin);
+    let err = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{err}");
+    assert!(err.contains("interrupted after 1 row") && !err.contains("no output was written"), "{err}");
+    let again = folder.run_with("watch model.json - --state s", b"").ok();
+    assert!(again.err.contains("going on after 1 row and 1 label"), "{}", again.err);
+}
+
+/// The second signal waits for nothing, and still leaves no temporary file.
+#[test]
+fn ends_at_once_when_asked_twice_and_leaves_nothing() {
+    use std::io::{BufRead, BufReader};
+    set_signals();
+    let folder = Folder::with_model();
+    let before = folder.names();
+    let mut command = folder.command("predict model.json test.npz -o sets.csv");
+    // It holds still with its temporary file there, and would for ever.
+    let mut child = command.env("CONFORMAX_HOLD", "written sets.csv").spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap() == "held: written sets.csv"));
+    assert_eq!(folder.names().len(), before.len() + 1);
+    stop(&child, "-INT");
+    stop(&child, "-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    assert_eq!(folder.names(), before);
 }

@@ -173,7 +173,7 @@ fn probabilities_are_pointed_out_to_whoever_has_a_model_of_logits() {
     folder.run("calibrate p.csv --alpha 0.4 --input probabilities -o of-p.json").ok();
     let message = folder.run("predict of-p.json cal.csv").error();
     assert!(message.contains("probability must lie between 0 and 1"), "{message}");
-    assert!(message.contains("or what calibrated the model"), "{message}");
+    assert!(message.contains("numbers of the kind that calibrated it"), "{message}");
 }
 
 #[test]

@@ -52,3 +52,24 @@ fn data_and_what_it_is_counted_by_come_together() {
     assert!(folder.run("plan cal.npz").error().contains("--by"));
     assert!(folder.run("plan --by class").error().contains("DATA"));
 }
+
+/// Numbers are rounded for people, though never to certainty.
+#[test]
+fn shares_near_certainty_are_short() {
+    let out = Folder::empty().run("plan --alpha 0.1 --pac 0.0002 --n 100").ok().out;
+    assert!(out.contains("0.964 to 0.9997 "), "{out}");
+    let longest = out.split_whitespace().filter(|word| word.starts_with("0.")).map(str::len).max();
+    assert!(longest <= Some(7), "{out}");
+}
+
+/// `plan` takes fewer flags than others, and hints name those alone.
+#[test]
+fn hints_keep_to_what_plan_takes() {
+    let folder = Folder::empty();
+    folder.write("bare.csv", "a,b\n1.5,2.5\n");
+    let message = folder.run("plan bare.csv --by class").error();
+    assert!(message.contains("hint: name them with --label-column NAME\n"), "{message}");
+    folder.write("text.csv", "a,b,region,label\n1.5,2.5,north,a\n");
+    let message = folder.run("plan text.csv --by class").error();
+    assert!(message.contains("hint: leave the column out with --drop\n"), "{message}");
+}

@@ -75,6 +75,32 @@ fn a_report_is_replaced_only_when_asked() {
     folder.run(&format!("{quick} --force")).ok();
 }
 
+/// A folder with something else in it is somebody's, though no file of a report is there.
+#[test]
+fn a_folder_that_holds_something_is_filled_only_when_asked() {
+    let folder = Folder::empty();
+    folder.write("data.npz", Rows::new(60, 3).npz());
+    let quick = "report data.npz -o out --splits 2 --alpha 0.2";
+    std::fs::create_dir(folder.file("out")).unwrap();
+    folder.write("out/notes.txt", "mine");
+    let message = folder.run(quick).error();
+    assert!(message.contains("out: exists already") && message.contains("--force"), "{message}");
+    assert_eq!(std::fs::read_dir(folder.file("out")).unwrap().count(), 1);
+    folder.run(&format!("{quick} --force")).ok();
+    assert_eq!(folder.text("out/notes.txt"), "mine");
+    std::fs::create_dir(folder.file("empty")).unwrap();
+    folder.run(&quick.replace("out", "empty")).ok();
+}
+
+#[test]
+fn one_class_is_refused_for_what_it_is() {
+    let rows = vec![(vec!["1.5".to_owned()], 0); 40];
+    let folder = with_csv(&names(1), &rows);
+    let message = folder.run("report data.csv -o out").error();
+    assert!(message.contains("data.csv: has 1 class") && message.contains("at least 2"), "{message}");
+    assert_eq!(folder.names(), ["data.csv"]);
+}
+
 #[test]
 fn too_few_rows_are_refused_and_leave_nothing() {
     let rows = |n: usize| -> Vec<(Vec<String>, usize)> {

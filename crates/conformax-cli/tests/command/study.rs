@@ -59,6 +59,22 @@ fn a_conditional_study_has_a_page_of_its_own() {
 }
 
 #[test]
+fn a_conditional_study_of_too_few_rows_says_so() {
+    let folder = Folder::empty();
+    let row = |row: usize| -> String {
+        let logits: Vec<&str> = (0..6).map(|class| if class == row { "3.5" } else { "0.5" }).collect();
+        format!("{},{}\n", logits.join(","), ["a", "b", "c", "d", "e", "f"][row])
+    };
+    folder.write("data.csv", format!("a,b,c,d,e,f,label\n{}", (0..6).map(row).collect::<String>()));
+    let benchmark = "[[benchmarks]]\nname = \"mine\"\npath = \"data.csv\"\n";
+    let head = "name = \"few\"\nkind = \"conditional\"\nsplits = 3\ncalibration = 0.4\nlevels = [0.1]\n";
+    folder.write("few.toml", format!("{head}{benchmark}"));
+    let message = folder.run("study few.toml -o out").error();
+    assert!(message.contains("mine: 6 rows of 6 classes are too few"), "{message}");
+    assert!(!folder.file("out").exists());
+}
+
+#[test]
 fn results_are_replaced_only_when_asked() {
     let folder = folder(SMALL_STUDY);
     folder.run("study small.toml -o out").ok();

@@ -186,3 +186,94 @@ fn a_state_goes_with_its_model_level_and_options() {
     let message = folder.run("watch model.json - --state s").error();
     assert!(message.contains("s: these bytes are not those of a stream"), "{message}");
 }
+
+/// What a consumer of the answers sees, and how far the state is behind it.
+struct Answers {
+    state: std::path::PathBuf,
+    lines: u64,
+    furthest: u64,
+}
+
+impl Write for Answers {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.lines += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let left = std::fs::read(&self.state).ok().map(|bytes| Stream::from_bytes(&bytes).unwrap());
+        let rows = left.map_or(0, |stream| stream.status().predicted);
+        assert!(rows <= self.lines, "the state is ahead: {rows} of {}", self.lines);
+        self.furthest = self.furthest.max(self.lines - rows);
+        Ok(())
+    }
+}
+
+/// Rows that come without a pause: killed at any moment, a run has left what it answered but the last 1,000 lines.
+#[test]
+fn the_state_is_never_far_behind_the_answers() {
+    let folder = Folder::with_model();
+    let rows = Rows::new(2_500, 8);
+    let text: String = (0..2_500)
+        .map(|row| {
+            let logits = &rows.logits[row * CLASSES..][..CLASSES];
+            format!("{{\"logits\":{logits:?},\"label\":{}}}\n", rows.labels[row])
+        })
+        .collect();
+    folder.write("rows.jsonl", text);
+    let path = |name: &str| folder.file(name).to_str().unwrap().to_owned();
+    let mut answers = Answers { state: folder.file("s"), lines: 0, furthest: 0 };
+    let words = ["conformax", "watch", &path("model.json"), &path("rows.jsonl"), "--state", &path("s")];
+    let code = conformax_cli::run(words, &mut answers, &mut Vec::new());
+    assert_eq!((code.code(), answers.lines), (0, 2_500));
+    assert!(answers.furthest <= 1_000, "{}", answers.furthest);
+}
+
+#[test]
+fn a_mark_before_the_text_is_none_of_it() {
+    let folder = Folder::with_model();
+    let line = "{\"logits\":[0,1,2,3,4,5]}\n";
+    let plain = folder.run_with("watch model.json", line.as_bytes()).ok();
+    let marked = folder.run_with("watch model.json", format!("\u{feff}{line}").as_bytes()).ok();
+    assert_eq!(marked.out, plain.out);
+    let message = folder.run_with("watch model.json", format!("{line}\u{feff}{line}").as_bytes()).error();
+    assert!(message.contains("row 1"), "{message}");
+    let utf16: Vec<u8> = "\u{feff}{}".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let message = folder.run_with("watch model.json", &utf16).error();
+    assert!(message.contains("UTF-16"), "{message}");
+}
+
+#[test]
+fn standard_input_is_one_thing() {
+    let folder = Folder::with_model();
+    let message = folder.run_with("watch - -", &folder.read("model.json")).error();
+    assert!(message.contains("standard input cannot be both"), "{message}");
+    folder.write("rows.jsonl", "{\"logits\":[0,1,2,3,4,5]}\n");
+    folder.run_with("watch - rows.jsonl", &folder.read("model.json")).ok();
+}
+
+#[test]
+fn one_label_is_one_label() {
+    let folder = Folder::with_model();
+    let ran = folder.run_with("watch model.json - --state s", b"{\"logits\":[0,1,2,3,4,5],\"label\":5}").ok();
+    assert!(ran.err.contains("over 1 label,"), "{}", ran.err);
+    let ran = folder.run_with("watch model.json - --state s", b"").ok();
+    assert!(ran.err.contains("after 1 row and 1 label\n"), "{}", ran.err);
+}
+
+/// What is wrong with an option is no fault of the model, and hints keep to what `watch` takes.
+#[test]
+fn faults_are_told_of_what_they_are_in() {
+    let folder = Folder::with_model();
+    for (words, wanted) in [
+        ("watch model.json - --decay 2", "--decay <D>': it must be above 0 and at most 1"),
+        ("watch model.json - --step=-1", "--step <S>': it must be a finite number of at least 0"),
+        ("watch model.json - --step nan", "--step <S>': it must be a finite number of at least 0"),
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted) && !message.contains("model.json:"), "{message}");
+    }
+    let line = b"{\"logits\":[0,1,2,3,4,5],\"label\":9}";
+    let message = folder.run_with("watch model.json", line).error();
+    assert!(message.contains("hint: labels count from 0") && !message.contains("--"), "{message}");
+}

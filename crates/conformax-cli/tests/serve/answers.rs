@@ -34,6 +34,137 @@ fn sets_are_those_of_the_command_as_json_and_as_arrow() {
     assert_eq!(service.post("/v1/feedback", &label).json()["results"][0]["outcome"], "counted");
 }
 
+/// A table is answered in the form it came in: a stream with a stream, which is read without knowing its end.
+#[test]
+fn an_arrow_stream_is_answered_with_a_stream() {
+    use arrow_ipc::{reader, writer};
+    let folder = Folder::with_model();
+    folder.run("split test.npz --fractions 0.5,0.5 -o half.arrow rest.arrow").ok();
+    folder.run("predict model.json half.arrow -o wanted.arrow").ok();
+    let batches = |bytes: Vec<u8>| -> Vec<_> {
+        reader::FileReader::try_new(std::io::Cursor::new(bytes), None).unwrap().map(Result::unwrap).collect()
+    };
+    let rows = batches(folder.read("half.arrow"));
+    let mut body = writer::StreamWriter::try_new(Vec::new(), &rows[0].schema()).unwrap();
+    rows.iter().for_each(|batch| body.write(batch).unwrap());
+    let service = Service::start(&folder, "model.json --fixed");
+    let kind = "application/vnd.apache.arrow.stream";
+    let body = body.into_inner().unwrap();
+    let path = "/v1/predict?track=false";
+    let answer = service.client().ask("POST", path, &[("content-type", kind)], &body).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.head.contains(&format!("content-type: {kind}\r\n")), "{}", answer.head);
+    let sets = reader::StreamReader::try_new(answer.body.as_slice(), None).unwrap();
+    let sets: Vec<_> = sets.map(Result::unwrap).collect();
+    assert_eq!(sets, batches(folder.read("wanted.arrow")));
+}
+
+/// Whatever way a whole number is written, in JSON and in tables, it is one id.
+#[test]
+fn an_id_has_one_form_however_it_comes() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json");
+    for (given, again) in
+        [("1", "1.0"), ("2.0", "\"2\""), ("\"3\"", "3"), ("18446744073709551615", "\"18446744073709551615\"")]
+    {
+        let body = format!("{{\"rows\":[{{\"id\":{given},\"logits\":[0,1,2,3,4,5]}}]}}");
+        service.post("/v1/predict", &body).json();
+        let label = format!("{{\"rows\":[{{\"id\":{again},\"label\":5}}]}}");
+        assert_eq!(
+            service.post("/v1/feedback", &label).json()["results"][0]["outcome"],
+            "counted",
+            "{given}"
+        );
+    }
+    for id in ["1.5", "18446744073709551616", "true"] {
+        let body = format!("{{\"rows\":[{{\"id\":{id},\"logits\":[0,1,2,3,4,5]}}]}}");
+        let problem = service.post("/v1/predict", &body).problem(422);
+        assert!(problem["detail"].as_str().unwrap().contains("text or a whole number"), "{problem}");
+    }
+    let header = "id,a,b,c,d,e,f\n";
+    folder.write("ids.csv", format!("{header}7.0,0,1,2,3,4,5\n8.0,0,1,2,3,4,5\n"));
+    folder.write("odd.csv", format!("{header}7.5,0,1,2,3,4,5\n8.0,0,1,2,3,4,5\n"));
+    let ask = |name: &str| {
+        let table = table_with_ids(&folder, name);
+        let kind = ("content-type", "application/vnd.apache.arrow.file");
+        service.client().ask("POST", "/v1/predict", &[kind], &table).unwrap()
+    };
+    assert_eq!(ask("ids.csv").status, 200, "{}", ask("ids.csv").text());
+    let label = "{\"rows\":[{\"id\":7,\"label\":5}]}";
+    assert_eq!(service.post("/v1/feedback", label).json()["results"][0]["outcome"], "counted");
+    assert_eq!(ask("odd.csv").problem(422)["row"], 0);
+}
+
+/// The rows of a CSV as an Arrow file: floating-point ids beside a column of logits.
+fn table_with_ids(folder: &Folder, name: &str) -> Vec<u8> {
+    use std::sync::Arc;
+
+    use arrow_array::types::Float64Type;
+    use arrow_array::{ArrayRef, Float64Array, ListArray, RecordBatch};
+    let text = folder.text(name);
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').map(|cell| cell.parse().unwrap()).collect())
+        .collect();
+    let ids: ArrayRef = Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| row[0])));
+    let logits = rows.iter().map(|row| Some(row[1..].iter().map(|value| Some(*value))));
+    let logits: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(logits));
+    let batch = RecordBatch::try_from_iter([("id", ids), ("logits", logits)]).unwrap();
+    let mut writer = arrow_ipc::writer::FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.into_inner().unwrap()
+}
+
+/// A key that means nothing is a mistake of whoever wrote it, and a label that is passed over is one lost.
+#[test]
+fn every_key_of_a_row_means_something() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json");
+    let good = "{\"logits\":[0,1,2,3,4,5]}";
+    for (path, row, key) in [
+        ("/v1/predict", "{\"logits\":[0,1,2,3,4,5],\"label\":1}", "`label`"),
+        ("/v1/predict", "{\"logits\":[0,1,2,3,4,5],\"identifier\":1}", "`identifier`"),
+        ("/v1/predict", "{\"logits\":[0,1,2,3,4,5],\"group\":1}", "`group`"),
+        ("/v1/feedback", "{\"id\":1,\"label\":1,\"logits\":[0,1,2,3,4,5]}", "`logits`"),
+        ("/v1/feedback", "{\"id\":1,\"lable\":1}", "`lable`"),
+    ] {
+        let before = if path == "/v1/predict" { good } else { "{\"id\":0,\"label\":0}" };
+        let problem = service.post(path, &format!("{{\"rows\":[{before},{row}]}}")).problem(422);
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains(key) && problem["row"] == 1, "{row}: {problem}");
+        assert_eq!(detail.contains("/v1/feedback"), key == "`label`", "{detail}");
+    }
+    assert_eq!(service.status("model")["predicted"], 0);
+}
+
+/// A page whose name was made to resolve to this machine asks under that name, and is not answered.
+#[test]
+fn without_a_token_only_names_of_this_machine_are_answered() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json");
+    let ask = |service: &Service, path: &str, host: &str| {
+        service.client().ask("GET", path, &[("host", host)], b"").unwrap()
+    };
+    let port = service.address.port();
+    for host in
+        ["localhost", "127.0.0.1", "[::1]", &format!("127.0.0.1:{port}"), &format!("localhost:{port}")]
+    {
+        assert_eq!(ask(&service, "/v1/status", host).status, 200, "{host}");
+    }
+    for path in ["/", "/v1/status", "/metrics", "/healthz", "/openapi.json"] {
+        let problem = ask(&service, path, "evil.example").problem(421);
+        assert!(problem["detail"].as_str().unwrap().contains("CONFORMAX_TOKEN"), "{problem}");
+    }
+    let mut command = folder.command("serve model.json --listen 127.0.0.1:0");
+    command.env("CONFORMAX_TOKEN", "correct-horse-battery");
+    let guarded = Service::run(command);
+    assert_eq!(ask(&guarded, "/healthz", "conformax.example").status, 200);
+    assert_eq!(ask(&guarded, "/v1/status", "conformax.example").status, 401);
+    let open = Service::start(&folder, "model.json --insecure");
+    assert_eq!(ask(&open, "/v1/status", "conformax.example").status, 200);
+}
+
 /// The service and `watch` are one stream.
 #[test]
 fn levels_and_alarms_are_those_of_watch() {

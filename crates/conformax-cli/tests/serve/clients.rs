@@ -11,7 +11,7 @@ use crate::service::{Client, Service, body_of};
 fn half_requests_hold_up_nobody() {
     let folder = Folder::with_model();
     let service = Service::start(&folder, "model.json");
-    let halves: Vec<TcpStream> = ["", "PO", "POST /v1/predict HTTP/1.1\r\nhost", "POST /v1/predict HTTP/1.1\r\nhost: h\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"rows\""]
+    let halves: Vec<TcpStream> = ["", "PO", "POST /v1/predict HTTP/1.1\r\nhost", "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000\r\n\r\n{\"rows\""]
         .iter()
         .cycle()
         .take(400)
@@ -44,10 +44,10 @@ fn what_is_no_http_is_refused_and_claimed_lengths_take_no_memory() {
     };
     assert!(ask("\u{16}\u{3}\u{1} not http\r\n\r\n").starts_with("HTTP/1.1 400"));
     assert!(
-        ask(&format!("GET / HTTP/1.1\r\nhost: h\r\nx: {}\r\n\r\n", "y".repeat(40_000)))
+        ask(&format!("GET / HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "y".repeat(40_000)))
             .starts_with("HTTP/1.1 431")
     );
-    let huge = "POST /v1/predict HTTP/1.1\r\nhost: h\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 18446744073709551615\r\n\r\n";
+    let huge = "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 18446744073709551615\r\n\r\n";
     assert!(ask(huge).starts_with("HTTP/1.1 4"), "{}", ask(huge));
     assert_eq!(service.get("/healthz").status, 200);
 }
@@ -85,7 +85,7 @@ fn what_was_accepted_is_answered_before_the_end() {
         .map(|row| {
             let body = body_of(&rows, row..row + 1, Some("r"));
             let mut client = service.client();
-            let head = format!("POST /v1/predict HTTP/1.1\r\nhost: h\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
+            let head = format!("POST /v1/predict HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", body.len());
             client.stream.get_mut().write_all(head.as_bytes()).unwrap();
             // The service has begun to read the body.
             assert_eq!(client.answer().unwrap().status, 100);
@@ -104,4 +104,31 @@ fn what_was_accepted_is_answered_before_the_end() {
     assert!(service.ended().success());
     let again = Service::start(&folder, "model.json --state state");
     assert_eq!(again.status("model")["waiting"], 20);
+}
+
+/// `nohup`, and the background of a script: what the process was started to ignore it goes on to ignore.
+#[cfg(target_os = "linux")]
+#[test]
+fn signals_that_were_to_be_ignored_stay_so() {
+    let folder = Folder::with_model();
+    let run = "trap '' HUP INT; exec \"$0\" serve model.json --listen 127.0.0.1:0";
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", run, env!("CARGO_BIN_EXE_conformax")]).current_dir(folder.path());
+    let service = Service::run(command);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", service.id())).unwrap();
+    let mask = |name: &str| {
+        let mask = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        u64::from_str_radix(mask.trim(), 16).unwrap()
+    };
+    let bit = |signal: i32| 1_u64 << (signal - 1);
+    let (ignored, caught) = (mask("SigIgn:"), mask("SigCgt:"));
+    for signal in [libc::SIGHUP, libc::SIGINT] {
+        assert!(ignored & bit(signal) != 0 && caught & bit(signal) == 0, "{signal}: {status}");
+    }
+    assert!(caught & bit(libc::SIGTERM) != 0);
+    service.signal("-HUP");
+    service.signal("-INT");
+    assert_eq!(service.get("/readyz").status, 200);
+    service.signal("-TERM");
+    assert!(service.ended().success());
 }

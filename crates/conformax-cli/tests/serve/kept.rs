@@ -124,11 +124,16 @@ fn a_full_disk_is_told_of_and_nothing_answered_is_lost() {
         }
         assert!(kept < 1_000, "the limit is not kept");
     }
+    // Whoever sends requests here is told to send them elsewhere.
+    let problem = service.get("/readyz").problem(503);
+    assert!(problem["detail"].as_str().unwrap().contains("the disk is full"), "{problem}");
+    assert_eq!(service.get("/healthz").status, 200);
     // Without waiting for labels there is nothing to keep.
     let untracked = client.post("/v1/predict?track=false", &body_of(&rows, 0..1, None)).unwrap();
     assert_eq!((untracked.status, service.status("model")["labelled"].clone()), (200, json!(kept)));
     service.kill();
     let again = Service::start(&folder, "model.json --state state");
+    assert_eq!(again.get("/readyz").status, 200);
     assert!(kept > 5);
     assert_eq!(again.status("model")["labelled"], kept);
 }
@@ -170,4 +175,48 @@ fn a_damaged_journal_stops_the_start_and_says_what_to_do() {
     folder.write(&path, &damaged);
     let message = folder.run("serve model.json --listen 127.0.0.1:0 --state state").error();
     assert!(message.contains("damaged at byte") && message.contains("truncate -s"), "{message}");
+    folder.write(&path, "");
+    let message = folder.run("serve model.json --listen 127.0.0.1:0 --state state").error();
+    assert!(message.contains("has been emptied") && message.contains("restore the file"), "{message}");
+    assert_eq!(folder.read(&path), b"", "nothing is changed");
+}
+
+/// A snapshot that takes for ever: requests are answered meanwhile, and what they brought is there after a kill.
+#[test]
+fn requests_go_on_while_a_snapshot_is_written() {
+    let folder = Folder::with_model();
+    let words = "serve model.json --listen 127.0.0.1:0 --state state --max-journal 1";
+    let mut command = folder.command(words);
+    command.env("CONFORMAX_HOLD", "written snapshot-1.bin");
+    let mut service = Service::run(command);
+    let rows = Rows::new(50, 1);
+    let prefix = "x".repeat(200);
+    for batch in 0..90 {
+        let body = body_of(&rows, 0..50, Some(&format!("{prefix}{batch}-")));
+        service.post("/v1/predict", &body).json();
+    }
+    service.wait_until(|service| service.notes().contains("held: written snapshot-1.bin"));
+    service.post("/v1/predict", &body_of(&rows, 0..10, Some("late-"))).json();
+    for id in [format!("{prefix}0-3"), "late-7".to_owned()] {
+        let label = json!({"rows": [{"id": id, "label": 1}]}).to_string();
+        assert_eq!(service.post("/v1/feedback", &label).json()["results"][0]["outcome"], "counted");
+    }
+    let status = service.status("model");
+    let fingerprint = status["fingerprint"].as_str().unwrap().to_owned();
+    service.kill();
+    let mut service = Service::run(folder.command(words));
+    let again = service.status("model");
+    for key in ["predicted", "labelled", "waiting", "level", "log_capital"] {
+        assert_eq!(again[key], status[key], "{key}");
+    }
+    assert_eq!((&again["labelled"], &again["waiting"]), (&json!(2), &json!(90 * 50 + 10 - 2)));
+    // What no snapshot holds is put together now, and the files before it go.
+    let names = || {
+        let entries = std::fs::read_dir(folder.file(&format!("state/model/{fingerprint}"))).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    service.wait_until(|_| names() == ["journal-2.log", "snapshot-2.bin"]);
+    assert_eq!(service.status("model"), again);
 }

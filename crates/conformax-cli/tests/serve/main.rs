@@ -5,7 +5,9 @@
 
 mod answers;
 mod clients;
+mod clock;
 mod kept;
+mod replaced;
 mod service;
 
 #[allow(dead_code, reason = "shared with the tests of the command, which use more of it")]

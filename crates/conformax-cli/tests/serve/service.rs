@@ -54,6 +54,10 @@ impl Service {
         self.child.wait().unwrap();
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap();
         assert!(sent.success());
@@ -148,8 +152,10 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> std::io::Result<Answer> {
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nhost: here\r\ncontent-length: {}\r\n", body.len());
+        let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
+        if headers.iter().all(|(name, _)| *name != "host") {
+            request.push_str("host: localhost\r\n");
+        }
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
         }

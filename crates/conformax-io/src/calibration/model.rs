@@ -327,7 +327,11 @@ impl Model {
             return Err(refused("it was saved without scores; calibrate again without --thresholds-only"));
         };
         let alpha = alpha.unwrap_or_else(|| self.levels[0].alpha());
-        Stream::new(calibration, alpha, options).map_err(|error| refused(&error.to_string()))
+        Stream::new(calibration, alpha, options).map_err(|error| match error {
+            // An option that cannot be is no fault of the model.
+            conformax::Error::Parameter { .. } => error.into(),
+            other => refused(&other.to_string()),
+        })
     }
 
     /// A level: one of those kept, or any other where the scores are there.

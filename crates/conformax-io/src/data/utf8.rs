@@ -6,7 +6,7 @@ use crate::Problem;
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The beginning of a text without its byte-order mark, the same in every format.
-pub(crate) fn without_mark(start: &[u8]) -> Result<&[u8], Problem> {
+pub fn without_mark(start: &[u8]) -> Result<&[u8], Problem> {
     match start {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(Problem::Utf16),
         _ => Ok(start.strip_prefix(MARK).unwrap_or(start)),

@@ -3,16 +3,16 @@
 //! Numbers, labels and groups mean what they mean in a file of JSON Lines; what is done to them is what the model was
 //! calibrated with.
 
-use std::cell::RefCell;
 use std::fmt;
 
 use conformax::Prior;
-use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 
 use crate::error::Problem;
 use crate::reading::resolve::Lookup;
 use crate::text::json_lines::{json_problem, label};
+use crate::text::json_numbers::Numbers;
 use crate::{ClassNames, Dtype, Input, Model, Values};
 
 /// How rows of a model are read.
@@ -29,7 +29,7 @@ pub struct JsonRows {
 /// One object.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JsonRow {
-    /// The row's name, text or a number.
+    /// The row's name, text or an integer.
     pub id: Option<Value>,
     /// Its logits, one for each class.
     pub logits: Option<Vec<f64>>,
@@ -40,13 +40,25 @@ pub struct JsonRow {
 }
 
 impl JsonRow {
-    /// The row's name as text: `7` and `"7"` are one.
+    /// The row's name as text: `7`, `7.0` and `"7"` are one.
     pub fn name(&self) -> Option<String> {
-        self.id.as_ref().map(|id| match id {
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
-        })
+        self.id.as_ref().map(plain_text)
     }
+}
+
+/// The label of a row that was predicted, before it is known which model it is of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JsonLabel {
+    /// The row's name.
+    pub name: String,
+    /// An index or a name, as text.
+    pub label: String,
+}
+
+/// A number as an id: whole, and small enough that no other integer has the same floating-point form.
+pub fn whole_id(number: f64) -> Option<i64> {
+    const EXACT: f64 = (1_u64 << 53) as f64;
+    (number.fract() == 0.0 && number.abs() < EXACT).then_some(number as i64)
 }
 
 /// What is wrong with a row, and the class it is wrong in where it is a logit.
@@ -88,29 +100,27 @@ impl JsonRows {
         row.map_err(|error| json_problem(&error))?
     }
 
+    /// The class that a label names.
+    pub fn label(&self, text: &str) -> Result<u32, Problem> {
+        Lookup { names: self.names.as_ref(), classes: self.classes, labels_are: None }.text(text)
+    }
+
+    fn object(&self, keys: Keys) -> Object<'_> {
+        Object { classes: self.classes, group: self.groups.as_ref().map(|(key, _)| key.as_str()), keys }
+    }
+
     fn finished(&self, raw: Raw) -> Result<JsonRow, RowFault> {
+        raw.expect_known()?;
         let logits = match raw.logits {
             None => None,
             Some(numbers) => Some(self.logits(numbers?)?),
         };
-        let lookup = Lookup { names: self.names.as_ref(), classes: self.classes, labels_are: None };
-        let label = match raw.label.as_ref().filter(|value| !value.is_null()) {
-            None => None,
-            Some(value) => Some(lookup.text(&label(Some(value)).unwrap_or_default())?),
-        };
-        let id = match raw.id.filter(|id| !id.is_null()) {
-            Some(id @ (Value::String(_) | Value::Number(_))) => Some(id),
-            None => None,
-            Some(other) => return Err(wanted("id", "text or a number", &other).into()),
-        };
-        let row = JsonRow { id, logits, label, group: None };
-        if row.name().is_some_and(|name| name.is_empty() || name.len() > LONGEST_ID) {
-            let found = Value::from(row.name().map_or(0, |name| name.len()));
-            return Err(wanted("length of id", "1 to 256 bytes", &found).into());
-        }
+        let label = raw.label.as_ref().and_then(|value| label(Some(value)));
+        let label = label.map(|text| self.label(&text)).transpose()?;
+        let row = JsonRow { id: checked_id(raw.id)?, logits, label, group: None };
         let group = match (&self.groups, raw.group) {
             (Some((_, names)), Some(value)) if row.logits.is_some() => {
-                let name = label_text(&value);
+                let name = plain_text(&value);
                 let found = names.iter().position(|known| *known == name);
                 Some(found.ok_or(Problem::UnknownGroup(name))? as u32)
             }
@@ -139,11 +149,39 @@ fn wanted(what: &'static str, wanted: &'static str, found: &Value) -> Problem {
     Problem::Dtype { what, wanted, found: found.to_string() }
 }
 
-fn label_text(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
+}
+
+/// An id in its one form: text, or an integer. Numbers beyond 64 bits come rounded, so that two of them could be one.
+fn checked_id(id: Option<Value>) -> Result<Option<Value>, Problem> {
+    let Some(id) = id.filter(|id| !id.is_null()) else { return Ok(None) };
+    let whole = match &id {
+        Value::Number(number) if number.is_f64() => number.as_f64().and_then(whole_id).map(Value::from),
+        Value::String(_) | Value::Number(_) => Some(id.clone()),
+        _ => None,
+    };
+    let Some(id) = whole else {
+        return Err(wanted("id", "text or a whole number of at most 64 bits (longer ones as text)", &id));
+    };
+    match plain_text(&id).len() {
+        1..=LONGEST_ID => Ok(Some(id)),
+        len => Err(wanted("length of id", "1 to 256 bytes", &len.into())),
+    }
+}
+
+/// Which keys an object may have.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keys {
+    /// Those of rows and of labels; others are passed over, as in files.
+    Any,
+    /// Those of a row that is to get a set.
+    Row,
+    /// Those of a label that comes later.
+    Label,
 }
 
 /// What an object holds, before it is held against the model.
@@ -153,6 +191,17 @@ struct Raw {
     logits: Option<Result<Vec<f64>, RowFault>>,
     label: Option<Value>,
     group: Option<Value>,
+    /// A key that it may not have, and those it may.
+    unknown: Option<(String, String)>,
+}
+
+impl Raw {
+    fn expect_known(&self) -> Result<(), Problem> {
+        match &self.unknown {
+            Some((key, known)) => Err(Problem::UnknownKey { key: key.clone(), known: known.clone() }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// The outer error is one of JSON, after which nothing can be read; the inner one is of this row.
@@ -160,11 +209,67 @@ impl<'de> DeserializeSeed<'de> for &JsonRows {
     type Value = Result<JsonRow, RowFault>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_map(Object(self)).map(|raw| self.finished(raw))
+        from.deserialize_map(self.object(Keys::Any)).map(|raw| self.finished(raw))
     }
 }
 
-struct Object<'a>(&'a JsonRows);
+/// The rows of a request for sets, in which every key means something.
+#[derive(Clone, Copy)]
+pub(super) struct RowsAlone<'a>(pub(super) &'a JsonRows);
+
+impl<'de> DeserializeSeed<'de> for RowsAlone<'_> {
+    type Value = Result<JsonRow, RowFault>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(self.0.object(Keys::Row)).map(|raw| self.0.finished(raw))
+    }
+}
+
+/// The rows of a request that brings labels, in which every key means something.
+#[derive(Clone, Copy)]
+pub(super) struct LabelsAlone;
+
+impl<'de> DeserializeSeed<'de> for LabelsAlone {
+    type Value = Result<JsonLabel, RowFault>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        let raw = from.deserialize_map(Object { classes: 0, group: None, keys: Keys::Label })?;
+        Ok(raw
+            .expect_known()
+            .and_then(|()| {
+                let (name, text) =
+                    (checked_id(raw.id)?, raw.label.as_ref().and_then(|value| label(Some(value))));
+                match (name, text) {
+                    (Some(name), Some(label)) => Ok(JsonLabel { name: plain_text(&name), label }),
+                    (name, _) => {
+                        let (what, wanted) = ("a label", "the `id` of its row and the `label`");
+                        let found = if name.is_some() { "no `label`" } else { "no `id`" };
+                        Err(Problem::Dtype { what, wanted, found: found.to_owned() })
+                    }
+                }
+            })
+            .map_err(RowFault::from))
+    }
+}
+
+/// Longer keys are not repeated in messages.
+const LONGEST_KEY: usize = 64;
+
+struct Object<'a> {
+    classes: usize,
+    group: Option<&'a str>,
+    keys: Keys,
+}
+
+impl Object<'_> {
+    /// The keys that mean something, for a message.
+    fn known(&self) -> String {
+        let keys: &[&str] = if self.keys == Keys::Label { &["id", "label"] } else { &["id", "logits"] };
+        let keys: Vec<String> =
+            keys.iter().copied().chain(self.group).map(|key| format!("`{key}`")).collect();
+        keys.join(", ")
+    }
+}
 
 impl<'de> Visitor<'de> for Object<'_> {
     type Value = Raw;
@@ -175,135 +280,39 @@ impl<'de> Visitor<'de> for Object<'_> {
 
     fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Raw, M::Error> {
         let mut raw = Raw::default();
-        let group = self.0.groups.as_ref().map(|(key, _)| key.as_str());
+        let (for_row, for_label) = (self.keys != Keys::Label, self.keys != Keys::Row);
         while let Some(key) = map.next_key::<std::borrow::Cow<'de, str>>()? {
             let twice = |there: bool| match there {
                 true => Err(M::Error::custom(format_args!("`{key}` occurs twice"))),
                 false => Ok(()),
             };
             match key.as_ref() {
-                "logits" => {
+                "logits" if for_row => {
                     twice(raw.logits.is_some())?;
-                    raw.logits = Some(map.next_value_seed(Numbers(self.0.classes))?);
+                    raw.logits = Some(map.next_value_seed(Numbers(self.classes))?);
                 }
                 "id" => {
                     twice(raw.id.is_some())?;
                     raw.id = Some(map.next_value()?);
                 }
-                "label" | "labels" => {
+                "label" | "labels" if for_label => {
                     twice(raw.label.is_some())?;
                     raw.label = Some(map.next_value()?);
                 }
-                other if Some(other) == group => {
+                other if Some(other) == self.group => {
                     twice(raw.group.is_some())?;
                     raw.group = Some(map.next_value()?);
                 }
-                _ => drop(map.next_value::<IgnoredAny>()?),
+                other => {
+                    if self.keys != Keys::Any && raw.unknown.is_none() {
+                        let key = other.chars().take(LONGEST_KEY).collect();
+                        raw.unknown = Some((key, self.known()));
+                    }
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
         Ok(raw)
-    }
-}
-
-/// A list of so many numbers.
-struct Numbers(usize);
-
-impl<'de> DeserializeSeed<'de> for Numbers {
-    type Value = Result<Vec<f64>, RowFault>;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
-        from.deserialize_seq(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Numbers {
-    type Value = Result<Vec<f64>, RowFault>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an array of numbers")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
-        // Never more than a row's worth, whatever comes.
-        let mut numbers = Vec::with_capacity(self.0.min(1 << 20));
-        let (mut found, fault) = (0, RefCell::new(None));
-        while list.next_element_seed(Number(&fault))?.is_some_and(|number| {
-            if found < self.0 {
-                numbers.push(number);
-            }
-            found += 1;
-            true
-        }) {
-            if let Some(fault) = &mut *fault.borrow_mut() {
-                let RowFault { class, .. } = fault;
-                class.get_or_insert(found - 1);
-            }
-        }
-        Ok(match fault.into_inner() {
-            _ if found != self.0 => Err(Problem::Ragged { wanted: self.0, found }.into()),
-            Some(fault) => Err(fault),
-            None => Ok(numbers),
-        })
-    }
-}
-
-/// A number, or text that reads as one; the first that is neither is noted and the rest is read on.
-struct Number<'a>(&'a RefCell<Option<RowFault>>);
-
-impl Number<'_> {
-    fn fault(&self, problem: Problem) -> f64 {
-        self.0.borrow_mut().get_or_insert(problem.into());
-        f64::NAN
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Number<'_> {
-    type Value = f64;
-
-    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<f64, D::Error> {
-        from.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Number<'_> {
-    type Value = f64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a number")
-    }
-
-    fn visit_f64<E>(self, number: f64) -> Result<f64, E> {
-        Ok(number)
-    }
-
-    fn visit_i64<E>(self, number: i64) -> Result<f64, E> {
-        Ok(number as f64)
-    }
-
-    fn visit_u64<E>(self, number: u64) -> Result<f64, E> {
-        Ok(number as f64)
-    }
-
-    fn visit_str<E>(self, text: &str) -> Result<f64, E> {
-        Ok(text.parse().unwrap_or_else(|_| self.fault(Problem::NotANumber(text.to_owned()))))
-    }
-
-    fn visit_unit<E>(self) -> Result<f64, E> {
-        Ok(self.fault(Problem::Null))
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<f64, E> {
-        Ok(self.fault(Problem::NotANumber(value.to_string())))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<f64, A::Error> {
-        while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(self.fault(Problem::NotANumber("a list".to_owned())))
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<f64, M::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(self.fault(Problem::NotANumber("an object".to_owned())))
     }
 }
 
@@ -330,6 +339,34 @@ mod tests {
         assert_eq!((row.name().as_deref(), row.label, row.logits), (Some("7"), Some(1), None));
     }
 
+    /// However a whole number is written it is one id, and what could be two numbers is none.
+    #[test]
+    fn an_id_has_one_form() {
+        let name = |id: &str| rows().read(format!("{{\"id\": {id}, \"label\": 1}}").as_bytes());
+        for (id, wanted) in [
+            ("7", "7"),
+            ("7.0", "7"),
+            ("70e-1", "7"),
+            ("\"7\"", "7"),
+            ("\"7.0\"", "7.0"),
+            ("-0", "0"),
+            ("-3.0", "-3"),
+            ("18446744073709551615", "18446744073709551615"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9007199254740991.0", "9007199254740991"),
+        ] {
+            assert_eq!(name(id).unwrap().name().as_deref(), Some(wanted), "{id}");
+        }
+        for id in ["18446744073709551616", "-9223372036854775809", "1.5", "9007199254740992.0", "true", "[7]"]
+        {
+            let message = name(id).unwrap_err().problem.to_string();
+            assert!(
+                message.contains("id must be text or a whole number of at most 64 bits"),
+                "{id}: {message}"
+            );
+        }
+    }
+
     #[test]
     fn faults_say_what_came_and_in_which_class() {
         let fault = |json: &str| {
@@ -343,7 +380,7 @@ mod tests {
         assert!(fault(r#"{"logits": [1, 2]}"#).0.contains('2'));
         assert!(fault(r#"{"logits": [1, 2, 3, 4, 5]}"#).0.contains('5'));
         assert!(fault(r#"{"logits": [1, 2, 3], "label": "emu"}"#).0.contains("emu"));
-        assert!(fault(r#"{"logits": [1, 2, 3], "id": {}}"#).0.contains("text or a number"));
+        assert!(fault(r#"{"logits": [1, 2, 3], "id": {}}"#).0.contains("text or a whole number"));
         assert!(fault(r#"{"logits": [1, 2, 3]"#).0.contains("JSON"));
         assert!(fault(r#"{"id": 1, "id": 2}"#).0.contains("`id` occurs twice"));
         assert!(fault(r#"[1]"#).0.contains("an object with `logits`"));

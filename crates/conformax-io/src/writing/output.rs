@@ -7,10 +7,11 @@
 //! What is no plain file has nothing to be replaced and nothing to protect: a pipe or a device is written to as it is, and
 //! `-` is standard output.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 use tempfile::NamedTempFile;
 
@@ -33,6 +34,40 @@ pub struct Output {
     path: PathBuf,
     overwrite: Overwrite,
     follows_dead_writer: bool,
+    _listed: Option<Listed>,
+}
+
+/// The temporary files that this process is writing.
+static UNFINISHED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+fn unfinished() -> MutexGuard<'static, BTreeSet<PathBuf>> {
+    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A temporary file that is among the unfinished as long as this is there.
+#[derive(Debug)]
+struct Listed(PathBuf);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        unfinished().remove(&self.0);
+    }
+}
+
+/// Removes every temporary file of this process and lets nobody begin another, for a process that ends at once.
+///
+/// ```no_run
+/// conformax_io::abandon_outputs();
+/// std::process::exit(2);
+/// ```
+pub fn abandon_outputs() {
+    let unfinished = unfinished();
+    for path in &*unfinished {
+        // One that has got its name meanwhile is none any more.
+        let _ = fs::remove_file(path);
+    }
+    // Never let go: whoever is about to begin a file waits for the end instead.
+    std::mem::forget(unfinished);
 }
 
 #[derive(Debug)]
@@ -47,7 +82,13 @@ enum Target {
 impl Output {
     /// Opens the temporary file, or what is no plain file; the folder must exist.
     pub fn create(path: &Path, overwrite: Overwrite) -> Result<Self> {
-        let open = |target| Self { target, path: path.to_owned(), overwrite, follows_dead_writer: false };
+        let open = |target| Self {
+            target,
+            path: path.to_owned(),
+            overwrite,
+            follows_dead_writer: false,
+            _listed: None,
+        };
         if path.is_dir() {
             return Err(Error::new(path, io::Error::from(io::ErrorKind::IsADirectory)));
         }
@@ -64,7 +105,7 @@ impl Output {
             remove_leftovers(path);
             return Err(Error::new(path, Problem::Exists));
         }
-        let temporary = create_locked(path).map_err(|error| match error.kind() {
+        let (temporary, listed) = create_listed(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => Error::new(path, Problem::NoFolder),
             _ => Error::new(path, error),
         })?;
@@ -72,7 +113,7 @@ impl Output {
         // Only now: were this writer killed between the two, a leftover would still tell of the one before it.
         let follows_dead_writer = remove_leftovers(path);
         hold_where_asked("cleared", path);
-        Ok(Self { follows_dead_writer, ..open(Target::Temporary(temporary)) })
+        Ok(Self { follows_dead_writer, _listed: Some(listed), ..open(Target::Temporary(temporary)) })
     }
 
     /// Whether a path stands for something that is written to as it is: standard output, a pipe or a device.
@@ -184,6 +225,15 @@ fn folder_of(path: &Path) -> &Path {
 fn temporary_prefix(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     format!(".{name}.conformax-")
+}
+
+/// A temporary file that is listed from the moment it is there.
+fn create_listed(path: &Path) -> io::Result<(NamedTempFile, Listed)> {
+    let mut unfinished = unfinished();
+    let temporary = create_locked(path)?;
+    unfinished.insert(temporary.path().to_owned());
+    let listed = Listed(temporary.path().to_owned());
+    Ok((temporary, listed))
 }
 
 fn create_locked(path: &Path) -> io::Result<NamedTempFile> {

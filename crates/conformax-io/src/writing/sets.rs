@@ -146,6 +146,11 @@ trait Encode: Send {
     fn close(self: Box<Self>) -> std::result::Result<Sink, Problem>;
 }
 
+/// Whether a name stands for the stream form of Arrow, as its registered extension does.
+fn is_stream(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("arrows"))
+}
+
 /// Writes prediction sets as Parquet, Arrow, JSON Lines or CSV.
 pub struct SetsWriter {
     encode: Box<dyn Encode>,
@@ -155,7 +160,7 @@ pub struct SetsWriter {
 }
 
 impl SetsWriter {
-    /// Opens a file; its format is told by its name. A pipe or a device without a telling name gets JSON Lines.
+    /// Opens a file; its format is told by its name (`.arrows` is the stream form of Arrow). A pipe or a device without a telling name gets JSON Lines.
     pub fn create(path: &Path, overwrite: Overwrite, columns: &SetColumns) -> Result<Self> {
         let live = Output::is_special(path);
         let format = Format::of_name(path).or(live.then_some(Format::JsonLines));
@@ -179,7 +184,11 @@ impl SetsWriter {
             #[cfg(feature = "parquet")]
             Format::Parquet => table::ParquetSets::new(sink, columns).map(|sets| Box::new(sets) as _),
             #[cfg(feature = "parquet")]
-            Format::Arrow => table::ArrowSets::new(sink, columns).map(|sets| Box::new(sets) as _),
+            Format::Arrow if is_stream(path) => {
+                table::ArrowSets::stream(sink, columns).map(|sets| Box::new(sets) as _)
+            }
+            #[cfg(feature = "parquet")]
+            Format::Arrow => table::ArrowSets::file(sink, columns).map(|sets| Box::new(sets) as _),
             #[cfg(feature = "jsonl")]
             Format::JsonLines => Ok(Box::new(json_lines::JsonLinesSets::new(sink, columns))),
             #[cfg(feature = "csv")]

@@ -5,11 +5,13 @@ use std::sync::Arc;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use conformax::Feedback;
+use conformax_io::JsonLabel;
 use serde::Serialize;
 
 use crate::app::App;
 use crate::problem::Problem;
 use crate::routes::{Asked, content_type, json, unsupported};
+use crate::served::Served;
 
 #[derive(Serialize)]
 struct Answer<'a> {
@@ -39,26 +41,13 @@ pub(super) async fn feedback(State(app): State<Arc<App>>, request: Request) -> R
     let (parts, body) = request.into_parts();
     let body = app.bodies.read(&parts.headers, body).await?;
     let _turn = app.turn().await?;
-    let mut labels = Vec::new();
-    for (index, row) in lineage[0].rows.read_request(&body.bytes, app.limits.rows)?.into_iter().enumerate() {
-        match (row.name(), row.label) {
-            (Some(name), Some(label)) => labels.push((name, label)),
-            _ => {
-                let wanted = "a label needs the `id` of its row and the `label`";
-                return Err(Problem::unprocessable(wanted).in_row(index as u64));
-            }
-        }
-    }
+    let labels = JsonLabel::read_request(&body.bytes, app.limits.rows)?;
+    let labels = labels.into_iter().enumerate().map(|(row, label)| placed(&lineage, label, row as u64));
+    let labels = labels.collect::<Result<Vec<_>, Problem>>()?;
     let model = app.models.name(asked.model.as_deref());
     let mut results = Vec::with_capacity(labels.len());
-    for (name, label) in labels {
-        let mut told = Feedback::Unknown;
-        for served in &lineage {
-            told = served.learn(&name, label)?;
-            if told != Feedback::Unknown {
-                break;
-            }
-        }
+    for (served, name, label) in labels {
+        let told = served.learn(&name, label)?;
         if let Feedback::Counted { rose: true, .. } = told {
             (app.note)(&format!("{model}: the alarm rose: rows are no longer like those that calibrated"));
         }
@@ -74,4 +63,23 @@ pub(super) async fn feedback(State(app): State<Arc<App>>, request: Request) -> R
         served.settle().await?;
     }
     Ok(json(&Answer { model, results }))
+}
+
+/// A label with the model that gave its row, in whose words it is: a file that was replaced may call classes otherwise.
+fn placed(
+    lineage: &[Arc<Served>],
+    JsonLabel { name, label }: JsonLabel,
+    row: u64,
+) -> Result<(&Served, String, u32), Problem> {
+    let place = lineage.iter().position(|served| served.knows(&name)).unwrap_or(0);
+    let served = &lineage[place];
+    match (served.rows.label(&label), place) {
+        (Ok(label), _) => Ok((served, name, label)),
+        (Err(problem), 0) => Err(Problem::unprocessable(problem).in_row(row)),
+        (Err(problem), _) => {
+            let detail =
+                format_args!("{problem} of the model that gave the row its set, which has been replaced");
+            Err(Problem::unprocessable(detail).in_row(row))
+        }
+    }
 }

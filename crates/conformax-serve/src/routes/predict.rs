@@ -19,15 +19,17 @@ use crate::served::{Predicted, Rows, Served, repeated};
 /// Larger bodies are worked on beside the threads that answer.
 const SMALL: usize = 256 << 10;
 
+/// The forms of tables: each is answered in the form it came in.
 const TABLES: [&str; 2] = ["application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file"];
 
 pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let asked = Asked::of(request.uri())?;
     let served = app.models.get(asked.model.as_deref()).ok_or_else(|| asked.no_model())?;
-    let is_table = match content_type(request.headers()) {
-        "application/json" => false,
-        kind if TABLES.contains(&kind) => true,
-        _ => {
+    let kind = content_type(request.headers());
+    let table = match TABLES.into_iter().find(|table| *table == kind) {
+        Some(table) => Some(table),
+        None if kind == "application/json" => None,
+        None => {
             let wanted = format!("application/json, {} or {}", TABLES[0], TABLES[1]);
             return Err(unsupported(&wanted, request.headers()));
         }
@@ -35,15 +37,15 @@ pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Re
     let (parts, body) = request.into_parts();
     let body = app.bodies.read(&parts.headers, body).await?;
     let turn = app.turn().await?;
-    if !is_table && body.bytes.len() <= SMALL {
+    if table.is_none() && body.bytes.len() <= SMALL {
         return of_json(&app, &asked, &served, &body.bytes);
     }
     let work = move || {
         // Kept until the work is over, even where whoever asked has gone.
         let _turn = turn;
-        match is_table {
-            true => table::of_table(&app, &asked, &served, &body.bytes),
-            false => of_json(&app, &asked, &served, &body.bytes),
+        match table {
+            Some(kind) => table::of_table(&app, &asked, &served, &body.bytes, kind),
+            None => of_json(&app, &asked, &served, &body.bytes),
         }
     };
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {

@@ -106,7 +106,7 @@ fn read_waiting(from: &mut Reader<'_>) -> Result<(u64, Waiting)> {
     let (place, id, level) = (from.u64()?, from.text()?.to_owned(), from.f64()?);
     let (group, row) = (from.option(Reader::u32)?, from.list(Reader::f64)?);
     Row::new(&row)?;
-    Ok((place, Waiting { id, level, group, row }))
+    Ok((place, Waiting { id, level, group, row: row.into() }))
 }
 
 impl Framed for Stream<ScoreSpec> {

@@ -7,7 +7,7 @@ use arrow_array::{
     UInt64Array,
 };
 use arrow_buffer::OffsetBuffer;
-use arrow_ipc::writer::FileWriter;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_schema::{ArrowError, DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -55,16 +55,28 @@ impl Encode for ParquetSets {
     }
 }
 
+/// The two forms of Arrow IPC: a file has a footer and is read from its end, a stream as it comes.
+enum Ipc {
+    File(FileWriter<Sink>),
+    Stream(StreamWriter<Sink>),
+}
+
 pub(super) struct ArrowSets {
-    writer: FileWriter<Sink>,
+    writer: Ipc,
     schema: SchemaRef,
     names: Option<ClassNames>,
 }
 
 impl ArrowSets {
-    pub(super) fn new(sink: Sink, columns: &SetColumns) -> Result<Self, Problem> {
+    pub(super) fn file(sink: Sink, columns: &SetColumns) -> Result<Self, Problem> {
         let schema = schema(columns);
-        let writer = FileWriter::try_new(sink, &schema).map_err(arrow_problem)?;
+        let writer = Ipc::File(FileWriter::try_new(sink, &schema).map_err(arrow_problem)?);
+        Ok(Self { writer, schema, names: columns.names.clone() })
+    }
+
+    pub(super) fn stream(sink: Sink, columns: &SetColumns) -> Result<Self, Problem> {
+        let schema = schema(columns);
+        let writer = Ipc::Stream(StreamWriter::try_new(sink, &schema).map_err(arrow_problem)?);
         Ok(Self { writer, schema, names: columns.names.clone() })
     }
 }
@@ -73,14 +85,22 @@ impl Encode for ArrowSets {
     fn write(&mut self, rows: &SetRows<'_>) -> Result<(), Problem> {
         for piece in pieces(rows) {
             let batch = batch(&self.schema, rows, piece, self.names.as_ref()).map_err(arrow_problem)?;
-            self.writer.write(&batch).map_err(arrow_problem)?;
+            match &mut self.writer {
+                Ipc::File(writer) => writer.write(&batch),
+                Ipc::Stream(writer) => writer.write(&batch),
+            }
+            .map_err(arrow_problem)?;
         }
         Ok(())
     }
 
     fn close(self: Box<Self>) -> Result<Sink, Problem> {
-        // Taking the writer out finishes the file, footer and all.
-        self.writer.into_inner().map_err(arrow_problem)
+        // Taking the writer out finishes what it wrote, footer and all.
+        match self.writer {
+            Ipc::File(writer) => writer.into_inner(),
+            Ipc::Stream(writer) => writer.into_inner(),
+        }
+        .map_err(arrow_problem)
     }
 }
 

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use conformax::{Logit, Logits, PredictionSets, Taxonomy};
 use conformax_io::{
     Block, CellType, Cells, Data, LONGEST_ID, LabelUse, NamedCells, Overwrite, Problem as FileProblem,
-    Purpose, SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values,
+    Purpose, SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values, whole_id,
 };
 
 use crate::app::App;
@@ -38,10 +38,12 @@ pub(super) fn of_table(
     asked: &Asked,
     served: &Arc<Served>,
     body: &[u8],
+    kind: &'static str,
 ) -> Result<Response, Problem> {
     // Readers work on files; this one has no name that anybody could find.
     let folder = tempfile::tempdir().map_err(no_room)?;
-    let (path, answer) = (folder.path().join("rows.arrow"), folder.path().join("sets.arrow"));
+    let form = if kind.ends_with("stream") { "sets.arrows" } else { "sets.arrow" };
+    let (path, answer) = (folder.path().join("rows.arrow"), folder.path().join(form));
     std::fs::File::create(&path).and_then(|mut file| file.write_all(body)).map_err(no_room)?;
     let (mut source, has_ids) = open(served, &path, INFLATED * app.limits.body as u64)?;
     served.model.expect_classes(&source)?;
@@ -94,7 +96,7 @@ pub(super) fn of_table(
         .and_then(|mut file| file.rewind().and_then(|()| file.read_to_end(&mut sets)))
         .map_err(no_room)?;
     let headers = [
-        (header::CONTENT_TYPE.as_str(), "application/vnd.apache.arrow.file".to_owned()),
+        (header::CONTENT_TYPE.as_str(), kind.to_owned()),
         ("conformax-level", level.to_string()),
         ("conformax-fingerprint", served.fingerprint.clone()),
     ];
@@ -145,10 +147,12 @@ fn remembered<T: Logit>(
     Ok(served.remember(moment.level, logits, block.groups.as_deref(), given, sets)?)
 }
 
-/// The ids of a block's rows, of the lengths that feedback can name.
+/// The ids of a block's rows, of the kinds and lengths that feedback can name.
 fn names_of(block: &Block) -> Result<Vec<Option<String>>, Problem> {
     let ids = block.keep.iter().find(|kept| kept.name == ID).map(|kept| texts(&kept.cells));
-    let names = ids.unwrap_or_else(|| vec![None; block.rows()]);
+    let names = ids
+        .unwrap_or_else(|| Ok(vec![None; block.rows()]))
+        .map_err(|row| Problem::unprocessable("an id must be text or a whole number").in_row(row as u64))?;
     let is_wrong =
         |name: &Option<String>| name.as_ref().is_some_and(|name| name.is_empty() || name.len() > LONGEST_ID);
     match names.iter().position(is_wrong) {
@@ -160,17 +164,24 @@ fn names_of(block: &Block) -> Result<Vec<Option<String>>, Problem> {
     }
 }
 
-/// Ids of any type as text.
-fn texts(cells: &Cells) -> Vec<Option<String>> {
-    fn each<T: ToString>(values: &[Option<T>]) -> Vec<Option<String>> {
-        values.iter().map(|value| value.as_ref().map(T::to_string)).collect()
+/// Ids as text; the error is the first row with one that is neither text nor a whole number.
+fn texts(cells: &Cells) -> Result<Vec<Option<String>>, usize> {
+    fn each<T>(
+        values: &[Option<T>],
+        text: impl Fn(&T) -> Option<String>,
+    ) -> Result<Vec<Option<String>>, usize> {
+        let id = |(row, value): (usize, &Option<T>)| match value {
+            Some(value) => text(value).ok_or(row).map(Some),
+            None => Ok(None),
+        };
+        values.iter().enumerate().map(id).collect()
     }
     match cells {
-        Cells::Bool(values) => each(values),
-        Cells::Int(values) => each(values),
-        Cells::UInt(values) => each(values),
-        Cells::Float(values) => each(values),
-        Cells::Text(values) => values.clone(),
+        Cells::Bool(values) => each(values, |_| None),
+        Cells::Int(values) => each(values, |value| Some(value.to_string())),
+        Cells::UInt(values) => each(values, |value| Some(value.to_string())),
+        Cells::Float(values) => each(values, |value| whole_id(*value).map(|id| id.to_string())),
+        Cells::Text(values) => Ok(values.clone()),
     }
 }
 
