@@ -5,8 +5,8 @@
 use std::hint::black_box;
 
 use conformax::{
-    Alpha, Calibration, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore, Score,
-    Thresholds, entmax_grid, raps_grid, score_all_labels, score_labels,
+    Alpha, Calibration, Calibrator, Draw, EntmaxScore, Gamma, InvProbScore, Logits, Predictor, RapsScore,
+    Score, Taxonomy, Thresholds, entmax_grid, raps_grid, score_all_labels, score_labels,
 };
 
 #[path = "common/mod.rs"]
@@ -14,7 +14,7 @@ mod common;
 use common::{Tiled, choose_on_all, row_maxima, tune_on_all};
 
 const USAGE: &str =
-    "usage: score|sets|large|half|all|p_values|narrow|max|tune|select|selected|alone SCORE ROWS";
+    "usage: score|sets|by_class|large|half|all|p_values|narrow|max|tune|select|selected|alone SCORE ROWS";
 
 fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
     let logits = Logits::new(&data.logits, data.classes).unwrap().rows(0..rows);
@@ -28,6 +28,13 @@ fn job<S: Score + Clone>(data: &Tiled, rows: usize, score: S, what: &str) {
         }
         "all" => {
             black_box(score_all_labels(&score, logits).unwrap());
+        }
+        "by_class" => {
+            let all = Logits::new(&data.logits, data.classes).unwrap();
+            let mut calibrator = Calibrator::new(score, data.classes).unwrap().by(Taxonomy::Label).unwrap();
+            calibrator.extend(all.labelled(&data.labels).unwrap()).unwrap();
+            let model = calibrator.finish().unwrap().at(Alpha::new(0.2).unwrap()).0;
+            drop(black_box(model.predict(logits).unwrap()));
         }
         _ => {
             // The threshold comes from all rows, so that it costs the same for any `rows`.

@@ -8,6 +8,7 @@ use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::level::{Level, Promise};
 use crate::rows::{map_chunks, visit_rows};
 use crate::score::paths::{Paths, Question, ask};
+use crate::sorted_scores::Places;
 use crate::{
     Alpha, Error, Labelled, Logit, Logits, Loss, LossSteps, Masked, PValue, Predictor, Ranks, Result, Row,
     Score, SortedScores, Taxonomy, Thresholds, WeightRule, WeightedScores,
@@ -658,19 +659,23 @@ impl<S: Score> Calibration<S> {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
         self.scheme.expect(logits)?;
-        let largest = match &self.evidence {
-            Evidence::Groups(groups) => {
-                groups.iter().filter_map(SortedScores::largest_finite).fold(f64::NEG_INFINITY, f64::max)
+        let (largest, places) = match &self.evidence {
+            Evidence::Groups(groups) => (
+                groups.iter().filter_map(SortedScores::largest_finite).fold(f64::NEG_INFINITY, f64::max),
+                groups.iter().map(|scores| Places::new(scores.as_slice())).collect(),
+            ),
+            Evidence::Weighted(scores) => {
+                (scores.largest_finite().unwrap_or(f64::NEG_INFINITY), vec![Places::new(scores.scores())])
             }
-            Evidence::Weighted(scores) => scores.largest_finite().unwrap_or(f64::NEG_INFINITY),
             Evidence::Losses(_) => return Err(Error::NotWith { what: "p-values", with: "risk control" }),
         };
-        let chunks = map_chunks(logits, |first, chunk| {
+        let mut chunks = map_chunks(logits, |first, chunk| {
             let (scheme, evidence, masked) = (&self.scheme, &self.evidence, self.masked);
-            let ranks = self.ranks.as_ref();
-            ask(&self.score, PValues { scheme, evidence, masked, ranks, largest, first, chunk })
+            let (ranks, places) = (self.ranks.as_ref(), &places[..]);
+            ask(&self.score, PValues { scheme, evidence, places, masked, ranks, largest, first, chunk })
         })?;
-        Ok(chunks.concat())
+        // Of one chunk nothing has to be put together: a p-value is as large as eight logits.
+        Ok(if chunks.len() == 1 { chunks.remove(0) } else { chunks.concat() })
     }
 }
 
@@ -763,6 +768,8 @@ impl<T: Logit> Question for RowLosses<'_, T> {
 struct PValues<'a, T> {
     scheme: &'a Scheme,
     evidence: &'a Evidence,
+    /// Of the scores of each group, or of all.
+    places: &'a [Places<'a>],
     masked: Masked,
     ranks: Option<&'a Ranks>,
     largest: f64,
@@ -790,6 +797,30 @@ impl<T: Logit> PValues<'_, T> {
     }
 }
 
+impl<T: Logit> PValues<'_, T> {
+    /// The p-value of a label whose score is finite and between these two, unless it depends on which.
+    fn between(&self, row: Row<'_, T>, label: u32, least: f64, most: f64) -> Option<PValue> {
+        if self.ranks.is_some() {
+            let [least, most] = [least, most].map(|score| self.at(row, label, score));
+            return (least == most).then_some(least);
+        }
+        match (self.evidence, self.scheme) {
+            (Evidence::Groups(groups), Scheme::Groups(taxonomy)) => {
+                let group = taxonomy.group(label, row.group());
+                Some(groups[group].p_value_at(self.places[group].below_all(least, most)?))
+            }
+            (Evidence::Weighted(scores), scheme) => {
+                let weight = match scheme {
+                    Scheme::LabelWeights(weights) => weights[label as usize],
+                    _ => row.weight().unwrap_or_default(),
+                };
+                Some(scores.p_value_at(self.places[0].below_all(least, most)?, weight))
+            }
+            (Evidence::Groups(_) | Evidence::Losses(_), _) => unreachable!("a scheme has its own evidence"),
+        }
+    }
+}
+
 impl<T: Logit> Question for PValues<'_, T> {
     type Answer = Result<Vec<PValue>>;
 
@@ -803,20 +834,45 @@ impl<T: Logit> Question for PValues<'_, T> {
             labels.clear();
             scores.clear();
             let off = score.estimated_set_into(row, self.largest, &mut labels, &mut scores);
-            let beyond = |label: u32| self.at(row, label, f64::INFINITY);
-            match labels.len() == row.classes() {
-                true => all.resize(start + row.classes(), PValue::impossible(0)),
-                false => all.extend((0..row.classes() as u32).map(beyond)),
+            // No p-value is a share of nothing.
+            all.resize(start + row.classes(), PValue { count: 0, of: 0 });
+            let out = &mut all[start..];
+            let estimates = labels.iter().copied().zip(scores.iter().copied());
+            let exact = |label: u32| self.at(row, label, score.score(row, label));
+            match (self.evidence, self.scheme, self.places) {
+                // What is the same for every label is looked up once.
+                (Evidence::Groups(groups), Scheme::Groups(Taxonomy::All), [places])
+                    if self.ranks.is_none() =>
+                {
+                    let p = |_, least, most| Some(groups[0].p_value_at(places.below_all(least, most)?));
+                    fill(estimates, off, p, exact, out);
+                }
+                _ => fill(estimates, off, |y, least, most| self.between(row, y, least, most), exact, out),
             }
-            for (label, estimate) in labels.iter().zip(&scores) {
-                let [least, most] = [1.0 - off, 1.0 + off].map(|part| self.at(row, *label, estimate * part));
-                // A calibration score lies between: which side of it this one is on takes the definition.
-                let p = if least == most { least } else { self.at(row, *label, score.score(row, *label)) };
-                all[start + *label as usize] = p;
+            if labels.len() < row.classes() {
+                for (label, p) in (0..).zip(&mut all[start..]).filter(|(_, p)| p.of == 0) {
+                    *p = self.at(row, label, f64::INFINITY);
+                }
             }
             Ok(())
         })?;
         Ok(all)
+    }
+}
+
+/// Writes the p-values of labels whose scores are known but for a relative error, each to its place.
+#[inline(always)]
+fn fill(
+    estimates: impl Iterator<Item = (u32, f64)>,
+    off: f64,
+    between: impl Fn(u32, f64, f64) -> Option<PValue>,
+    exact: impl Fn(u32) -> PValue,
+    out: &mut [PValue],
+) {
+    for (label, estimate) in estimates {
+        let p = between(label, estimate * (1.0 - off), estimate * (1.0 + off));
+        // A calibration score lies between: which side of it this one is on takes the definition.
+        out[label as usize] = p.unwrap_or_else(|| exact(label));
     }
 }
 

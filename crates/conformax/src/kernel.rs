@@ -5,6 +5,7 @@
 //! is a plain loop that the compiler vectorises, compiled once per instruction set by [`isa`].
 
 mod boundary;
+mod by_label;
 mod element;
 mod exp_sum;
 mod gaps;
@@ -18,6 +19,7 @@ mod single;
 mod sort;
 
 pub(crate) use boundary::boundary;
+pub(crate) use by_label::{MANY, Near, Scores, limit_of};
 pub use element::Element;
 pub(crate) use element::Wide;
 pub(crate) use exp_sum::{SINGLE_ERROR, exp_sum, exp_sum_in_single};

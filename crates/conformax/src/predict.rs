@@ -5,10 +5,10 @@
 
 use crate::kernel::NARROW;
 use crate::rows::{Narrow, drain_chunks, visit_narrow_rows, visit_rows};
-use crate::score::paths::{Paths, Question, ask, known};
+use crate::score::paths::{LabelScratch, Paths, Question, ask, known};
 use crate::score::{softmax_over, sort_best_first};
 use crate::select::{Rivals, contested_set};
-use crate::thresholds::{RowThresholds, Thresholds};
+use crate::thresholds::{ByLabel, LabelBounds, RowThresholds, Thresholds};
 use crate::{Empty, Logit, Logits, Masked, PredictionSets, Ranks, Result, Row, Score};
 
 /// A score with thresholds and policies: all that prediction needs.
@@ -26,6 +26,7 @@ use crate::{Empty, Logit, Logits, Masked, PredictionSets, Ranks, Result, Row, Sc
 pub struct Predictor<S> {
     score: S,
     thresholds: Thresholds,
+    label_bounds: LabelBounds,
     masked: Masked,
     empty: Empty,
     ranks: Option<Ranks>,
@@ -38,6 +39,7 @@ impl<S: Score> Predictor<S> {
     pub fn new(score: S, thresholds: Thresholds) -> Self {
         Self {
             score,
+            label_bounds: LabelBounds::of(&thresholds),
             thresholds,
             masked: Masked::default(),
             empty: Empty::default(),
@@ -183,8 +185,9 @@ impl<S: Score> Predictor<S> {
     }
 
     fn rule(&self) -> Rule<'_> {
+        let (thresholds, label_bounds) = (&self.thresholds, &self.label_bounds);
         let ranks = self.ranks.as_ref();
-        Rule { thresholds: &self.thresholds, masked: self.masked, empty: self.empty, ranks }
+        Rule { thresholds, label_bounds, masked: self.masked, empty: self.empty, ranks }
     }
 }
 
@@ -236,7 +239,7 @@ pub(crate) fn sets_of_chunk<S: Score, T: Logit>(
             ask(&predictor.score, SetsOfChunk { rule: predictor.rule(), first, chunk, sets })?;
         }
     } else {
-        let mut scratch = Vec::new();
+        let mut scratch = LabelScratch::default();
         visit_rows(first, chunk, |_, row| {
             for (predictor, sets) in predictors.iter().zip(&mut all) {
                 let (rule, scratch) = (predictor.rule(), &mut scratch);
@@ -288,6 +291,7 @@ fn top_labels<T: Logit>(row: Row<'_, T>) -> impl Iterator<Item = u32> {
 #[derive(Clone, Copy)]
 struct Rule<'a> {
     thresholds: &'a Thresholds,
+    label_bounds: &'a LabelBounds,
     masked: Masked,
     empty: Empty,
     ranks: Option<&'a Ranks>,
@@ -306,7 +310,7 @@ impl<T: Logit> Question for SetsOfChunk<'_, '_, T> {
     #[inline]
     fn put<P: Paths>(self, score: &P) -> Result<()> {
         let Self { rule, first, chunk, sets } = self;
-        let mut scratch = Vec::new();
+        let mut scratch = LabelScratch::default();
         let mut push = |row: Row<'_, T>, sets: &mut PredictionSets| {
             sets.push_with(|labels| set_of_row(score, rule, row, labels, &mut scratch));
         };
@@ -329,11 +333,11 @@ impl<T: Logit> Question for SetsOfChunk<'_, '_, T> {
     }
 }
 
-struct SetOfRow<'a, 'b, T> {
+struct SetOfRow<'a, 'b, T: Logit> {
     rule: Rule<'b>,
     row: Row<'a, T>,
     sets: &'b mut PredictionSets,
-    scratch: &'b mut Vec<f64>,
+    scratch: &'b mut LabelScratch<T>,
 }
 
 impl<T: Logit> Question for SetOfRow<'_, '_, T> {
@@ -358,7 +362,7 @@ impl<T: Logit> Question for ProbabilitiesOfChunk<'_, '_, T> {
     fn put<P: Paths>(self, score: &P) -> Self::Answer {
         let Self { rule, first, chunk } = self;
         let mut sets = PredictionSets::with_capacity(chunk.classes(), chunk.len());
-        let (mut probabilities, mut scratch) = (Vec::new(), Vec::new());
+        let (mut probabilities, mut scratch) = (Vec::new(), LabelScratch::default());
         visit_rows(first, chunk, |_, row| {
             sets.push_with(|labels| {
                 let start = labels.len();
@@ -405,7 +409,7 @@ fn set_of_row<P: Paths, T: Logit>(
     rule: Rule<'_>,
     row: Row<'_, T>,
     out: &mut Vec<u32>,
-    scratch: &mut Vec<f64>,
+    scratch: &mut LabelScratch<T>,
 ) {
     let start = out.len();
     let thresholds = rule.thresholds.of_row(row);
@@ -419,15 +423,23 @@ fn set_of_row<P: Paths, T: Logit>(
             }
         }
         RowThresholds::PerLabel(thresholds) => {
-            set_by_label(score, row, thresholds, out, scratch);
+            let by_label = ByLabel::new(thresholds, rule.label_bounds);
+            if by_label.largest > f64::NEG_INFINITY {
+                score.set_by_label_into(row, by_label, out, scratch);
+            }
+            if !by_label.infinite.is_empty() {
+                // In whatever their scores, which are not computed.
+                out.extend_from_slice(by_label.infinite);
+                sort_best_first(row, &mut out[start..]);
+            }
             if rule.masked == Masked::Never {
-                retain(out, start, |_, label| row.logit(label) > f64::NEG_INFINITY);
+                retain(out, start, |label| row.logit(label) > f64::NEG_INFINITY);
             }
         }
     }
     if let Some(ranks) = rule.ranks {
         // What stands too far down scores +∞, which an infinite threshold takes.
-        retain(out, start, |_, label| thresholds.of(label) == f64::INFINITY || ranks.hold(row, label));
+        retain(out, start, |label| thresholds.of(label) == f64::INFINITY || ranks.hold(row, label));
     }
     if rule.empty == Empty::TopLabel && out.len() == start {
         out.extend(top_labels(row));
@@ -435,40 +447,13 @@ fn set_of_row<P: Paths, T: Logit>(
     }
 }
 
-/// Finds the labels up to the largest finite threshold and leaves out those beyond their own. An infinite threshold
-/// takes its label whatever the score, which is then not computed.
-fn set_by_label<P: Paths, T: Logit>(
-    score: &P,
-    row: Row<'_, T>,
-    thresholds: &[f64],
-    out: &mut Vec<u32>,
-    scores: &mut Vec<f64>,
-) {
-    let start = out.len();
-    let (mut largest, mut any_infinite) = (f64::NEG_INFINITY, false);
-    for threshold in thresholds {
-        any_infinite |= *threshold == f64::INFINITY;
-        largest = if *threshold > largest && *threshold < f64::INFINITY { *threshold } else { largest };
-    }
-    if largest > f64::NEG_INFINITY {
-        scores.clear();
-        score.scored_set_into(row, largest, out, scores);
-        retain(out, start, |place, label| scores[place] <= thresholds[label as usize]);
-    }
-    if any_infinite {
-        retain(out, start, |_, label| thresholds[label as usize] < f64::INFINITY);
-        out.extend((0..row.classes() as u32).filter(|label| thresholds[*label as usize] == f64::INFINITY));
-        sort_best_first(row, &mut out[start..]);
-    }
-}
-
-/// Keeps the labels from `start` on that `keep` says yes to; it is told their place and which they are.
-fn retain(labels: &mut Vec<u32>, start: usize, keep: impl Fn(usize, u32) -> bool) {
+/// Keeps the labels from `start` on that `keep` says yes to.
+fn retain(labels: &mut Vec<u32>, start: usize, keep: impl Fn(u32) -> bool) {
     let mut kept = start;
     for place in start..labels.len() {
         let label = labels[place];
         labels[kept] = label;
-        kept += usize::from(keep(place - start, label));
+        kept += usize::from(keep(label));
     }
     labels.truncate(kept);
 }

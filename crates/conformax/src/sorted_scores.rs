@@ -95,8 +95,13 @@ impl SortedScores {
         if score.is_nan() {
             return PValue::impossible(self.n());
         }
-        let below = self.0.partition_point(|calibration| *calibration < score);
-        PValue { count: u128::from(self.n()) - below as u128 + 1, of: u128::from(self.n()) + 1 }
+        self.p_value_at(self.0.partition_point(|calibration| *calibration < score))
+    }
+
+    /// The p-value of a score that so many are below.
+    #[inline(always)]
+    pub(crate) fn p_value_at(&self, below: usize) -> PValue {
+        PValue { count: u128::from(self.n() - below as u64) + 1, of: u128::from(self.n()) + 1 }
     }
 
     /// `(#{s_i > s} + v·(#{s_i = s} + 1))/(n + 1)`: exactly uniform for a fresh row if `v` is.
@@ -104,6 +109,72 @@ impl SortedScores {
         let not_above = self.0.partition_point(|calibration| *calibration <= score);
         let (ties, above) = (self.ties(score), self.0.len() - not_above);
         (above as f64 + v * (ties as f64 + 1.0)) / (self.n() as f64 + 1.0)
+    }
+}
+
+/// Where a score falls among sorted ones, by a table on its leading bits: the bits of positive numbers rise with them.
+pub(crate) struct Places<'a> {
+    scores: &'a [f64],
+    /// Of each cell, the place of its first score or of the next after it; one more for the end.
+    starts: Vec<usize>,
+    /// The bits of the first cell, and how many bits a cell leaves out.
+    first: u64,
+    shift: u32,
+}
+
+impl<'a> Places<'a> {
+    /// So few scores are searched as fast.
+    const FEW: usize = 32;
+
+    pub(crate) fn new(scores: &'a [f64]) -> Self {
+        let start = scores.partition_point(|score| *score <= 0.0);
+        let end = scores.partition_point(|score| *score < f64::INFINITY);
+        let positive = &scores[start..end.max(start)];
+        let (starts, first, shift) = match positive {
+            [lowest, .., highest] if positive.len() > Self::FEW => {
+                let cells = |shift: u32| (highest.to_bits() >> shift) - (lowest.to_bits() >> shift);
+                let mut shift = 40;
+                while cells(shift) >= 4 * positive.len() as u64 {
+                    shift += 1;
+                }
+                let first = lowest.to_bits() >> shift;
+                let mut place = start;
+                let cell_starts = (0..=cells(shift)).map(|cell| {
+                    while place < end && (scores[place].to_bits() >> shift) - first < cell {
+                        place += 1;
+                    }
+                    place
+                });
+                let mut starts: Vec<usize> = cell_starts.collect();
+                starts.push(end);
+                (starts, first, shift)
+            }
+            _ => (Vec::new(), 0, 0),
+        };
+        Self { scores, starts, first, shift }
+    }
+
+    /// How many scores are below this one.
+    #[inline(always)]
+    fn below(&self, score: f64) -> usize {
+        if self.starts.is_empty() || !(score > 0.0) {
+            return self.scores.partition_point(|other| *other < score);
+        }
+        let cell = (score.to_bits() >> self.shift).saturating_sub(self.first) as usize;
+        let cell = cell.min(self.starts.len() - 2);
+        let (start, end) = (self.starts[cell], self.starts[cell + 1]);
+        match &self.scores[start..end] {
+            [] => start,
+            [only] => start + usize::from(*only < score),
+            several => start + several.partition_point(|other| *other < score),
+        }
+    }
+
+    /// How many scores are below every number from `least` to `most`, unless that depends on which.
+    #[inline(always)]
+    pub(crate) fn below_all(&self, least: f64, most: f64) -> Option<usize> {
+        let below = self.below(least);
+        self.scores.get(below).is_none_or(|next| *next >= most).then_some(below)
     }
 }
 

@@ -3,6 +3,7 @@
 //! A rule answers two questions: the threshold of a label in a row, and the largest of the row. What can answer those
 //! gets every path and every output: labels are found up to the largest, and those beyond their own are left out.
 
+use crate::kernel::limit_of;
 use crate::{CoverageLaw, Level, Logit, Logits, Result, Row, WeightRule};
 
 /// Largest scores that are in a set: one for all, or by label, by group or by weight. +∞ takes every label.
@@ -75,6 +76,47 @@ impl Thresholds {
             }
             Self::ByWeight(rule) => RowThresholds::One(rule.threshold(row.weight().unwrap_or_default())),
         }
+    }
+}
+
+/// What the thresholds of labels say before any row is seen: read by every row, and worked out once.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct LabelBounds {
+    /// Finite thresholds in single precision, rounded up; below 0 where no score is within, or every one.
+    limits: Vec<f32>,
+    /// The largest finite one.
+    largest: f64,
+    /// Labels that are in every set.
+    infinite: Vec<u32>,
+}
+
+impl LabelBounds {
+    pub(crate) fn of(thresholds: &Thresholds) -> Self {
+        let Thresholds::PerLabel(thresholds) = thresholds else { return Self::default() };
+        let is_infinite = |threshold: &f64| *threshold == f64::INFINITY;
+        let limit = |threshold: &f64| if is_infinite(threshold) { -1.0 } else { limit_of(*threshold) };
+        let finite = thresholds.iter().copied().filter(|threshold| !is_infinite(threshold));
+        Self {
+            limits: thresholds.iter().map(limit).collect(),
+            largest: finite.fold(f64::NEG_INFINITY, f64::max),
+            infinite: (0..).zip(thresholds).filter(|(_, q)| is_infinite(q)).map(|(label, _)| label).collect(),
+        }
+    }
+}
+
+/// The thresholds of labels, with what is known of them.
+#[derive(Clone, Copy)]
+pub(crate) struct ByLabel<'a> {
+    pub thresholds: &'a [f64],
+    /// As of [`LabelBounds`].
+    pub limits: &'a [f32],
+    pub largest: f64,
+    pub infinite: &'a [u32],
+}
+
+impl<'a> ByLabel<'a> {
+    pub(crate) fn new(thresholds: &'a [f64], bounds: &'a LabelBounds) -> Self {
+        Self { thresholds, limits: &bounds.limits, largest: bounds.largest, infinite: &bounds.infinite }
     }
 }
 

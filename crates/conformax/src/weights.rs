@@ -147,11 +147,15 @@ impl WeightedScores {
     /// The share of the weight that is at least as strange as this score, the row's own included: a label is in the set
     /// at α exactly when it exceeds α.
     pub fn p_value(&self, score: f64, weight: f64) -> PValue {
-        let of = self.total() + in_units(weight, self.unit);
         if score.is_nan() {
-            return PValue { count: 0, of };
+            return PValue { count: 0, of: self.total() + in_units(weight, self.unit) };
         }
-        let below = self.scores.partition_point(|calibration| *calibration < score);
+        self.p_value_at(self.scores.partition_point(|calibration| *calibration < score), weight)
+    }
+
+    /// The same of a score that so many are below.
+    pub(crate) fn p_value_at(&self, below: usize, weight: f64) -> PValue {
+        let of = self.total() + in_units(weight, self.unit);
         let below = below.checked_sub(1).map_or(0, |last| self.through[last]);
         PValue { count: of - below, of }
     }

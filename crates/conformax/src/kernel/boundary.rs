@@ -24,7 +24,7 @@ pub(crate) struct Boundary<W> {
 
 /// Orders for which a sum of powers in single precision is as close as [`error_of`] says: in smaller ones gaps too
 /// small for single precision would count, in larger ones rounded gaps would be off by too much.
-const DELTAS: std::ops::RangeInclusive<f64> = 0.5..=64.0;
+pub(super) const DELTAS: std::ops::RangeInclusive<f64> = 0.5..=64.0;
 
 /// Thresholds that single precision holds, with their inverses, and far from where gaps that count become subnormal.
 const THRESHOLDS: std::ops::Range<f64> = 1e-20..1e30;
@@ -35,7 +35,7 @@ const THRESHOLDS: std::ops::Range<f64> = 1e-20..1e30;
 /// its power by 4δ·2⁻²⁴. Lanes of a block add up 32 terms and are folded in five steps: 2⁻²⁴ for each. [`power`] adds
 /// the rounding of `y·log₂x`, 2⁻²³ of an exponent that is 30 at most in terms larger than 10⁻⁹, and δ times 2⁻²² for
 /// the logarithm itself. Together 5·10⁻⁶ + 6·10⁻⁷δ. The definition's own rounding is a thousandth of that.
-fn error_of(delta: f64) -> f64 {
+pub(super) fn error_of(delta: f64) -> f64 {
     1e-5 + 1e-6 * delta
 }
 
@@ -147,7 +147,7 @@ impl<T: Element> Kernel for Min<'_, T> {
 }
 
 /// `Σ x^δ` and `Σ x^(δ−1)` for `x = (z − pivot)₊/threshold`, over the labels ahead of the pivot.
-fn moments<T: Element>(row: &[T], pivot: T::Wide, threshold: f64, order: Order) -> (f64, f64) {
+pub(super) fn moments<T: Element>(row: &[T], pivot: T::Wide, threshold: f64, order: Order) -> (f64, f64) {
     let (isa, scale) = (Isa::best(), (1.0 / threshold) as f32);
     match order {
         Order::Max | Order::One => isa.dispatch(Moments { row, pivot, scale, powers: Gaps }),
@@ -160,12 +160,12 @@ fn moments<T: Element>(row: &[T], pivot: T::Wide, threshold: f64, order: Order) 
 
 /// `x^δ` and `x^(δ−1)`, both 0 at 0. A closure would not be inlined where the loop is compiled for another instruction
 /// set.
-trait BothPowers: Copy {
+pub(super) trait BothPowers: Copy {
     fn of(self, x: f32) -> (f32, f32);
 }
 
 #[derive(Clone, Copy)]
-struct Gaps;
+pub(super) struct Gaps;
 
 impl BothPowers for Gaps {
     #[inline(always)]
@@ -175,7 +175,7 @@ impl BothPowers for Gaps {
 }
 
 #[derive(Clone, Copy)]
-struct Squares;
+pub(super) struct Squares;
 
 impl BothPowers for Squares {
     #[inline(always)]

@@ -29,6 +29,8 @@ pub trait Wide: Copy + PartialOrd + Send + Sync + std::ops::Add<Output = Self> {
     /// Keys rise as logits fall; equal logits by label.
     fn key(self, label: u32) -> Self::Key;
     fn label(key: Self::Key) -> u32;
+    /// Sorts keys whose labels are in order already.
+    fn sort(keys: &mut Vec<Self::Key>);
     fn to_f64(self) -> f64;
     /// `self − other` in this type, then in single precision.
     fn above(self, other: Self) -> f32;
@@ -56,6 +58,10 @@ impl Wide for f32 {
     #[inline(always)]
     fn label(key: u64) -> u32 {
         key as u32
+    }
+
+    fn sort(keys: &mut Vec<u64>) {
+        super::sort::sort_by_digits(keys);
     }
 
     const INFINITY: Self = Self::INFINITY;
@@ -106,6 +112,10 @@ impl Wide for f64 {
     #[inline(always)]
     fn label(key: u128) -> u32 {
         key as u32
+    }
+
+    fn sort(keys: &mut Vec<u128>) {
+        keys.sort_unstable();
     }
 
     const INFINITY: Self = Self::INFINITY;

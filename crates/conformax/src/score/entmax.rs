@@ -3,15 +3,19 @@
 //! Calibrating it picks a temperature: `{y : s(z, y) ≤ q}` is the support of `γ-entmax(βz)` at `β = δ/q`, plus
 //! labels that sit on the boundary. No ranking is needed and ties need no rule.
 
-use super::paths::{Paths, Seal};
+mod by_label;
+
+use super::paths::{LabelScratch, Paths, Seal};
 use super::ranking::Ranking;
 use super::softmax::softmax_over;
 use super::{Score, sort_best_first};
 use crate::activation::normalize_gaps;
 use crate::kernel::{
     Bounds, Growth, NARROW, Order, boundary, gap_norm, keep_lanes, labels_above, math, near_bits, shortlist,
+    shortlist_at_most,
 };
 use crate::spec::{Listed, Parameters};
+use crate::thresholds::ByLabel;
 use crate::{Gamma, Logit, Result, Row, ScoreSpec};
 
 /// γ = 1 is the log-margin `max z − z_y`, 1.5 the Euclidean norm of the gaps, 2 (sparsemax) their sum.
@@ -113,6 +117,16 @@ impl Paths for EntmaxScore {
         bounds(self.gamma, threshold)
     }
 
+    fn set_by_label_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        by_label: ByLabel<'_>,
+        out: &mut Vec<u32>,
+        scratch: &mut LabelScratch<T>,
+    ) {
+        by_label::set_into(self, row, by_label, out, scratch);
+    }
+
     fn scored_set_into<T: Logit>(
         &self,
         row: Row<'_, T>,
@@ -184,17 +198,24 @@ impl Paths for EntmaxScore {
                 return 0.0;
             }
         };
-        let start = labels.len();
-        self.set_into(row, threshold, labels);
+        let (start, first, slack) = (labels.len(), estimates.len(), slack(row.classes()));
+        rank_within(row, threshold, labels);
+        estimates.reserve(labels.len() - start);
+        let beyond = threshold * (1.0 + slack);
         let mut sums = GapSums::new(row.max());
         for label in &labels[start..] {
             sums.step(row.logit(*label));
             let estimate = norm(&sums);
+            // A −∞ logit gives +∞, or NaN where all others are on top.
+            if !(estimate <= beyond) {
+                break;
+            }
             // Squares of smaller gaps would lose digits.
             let safe = ESTIMATES_ARE_SAFE.contains(&estimate);
             estimates.push(if safe { estimate } else { self.score(row, *label) });
         }
-        slack(row.classes())
+        labels.truncate(start + estimates.len() - first);
+        slack
     }
 
     /// The activation itself at the calibrated temperature: `p_j = ((z_j − t)₊/q)^δ`, `t` such that they sum to 1.
@@ -213,6 +234,16 @@ impl Paths for EntmaxScore {
             out[start..].iter_mut().for_each(|p| *p /= count);
         }
     }
+}
+
+/// Appends the labels within a distance of the maximum, best first, and others behind them where most are within.
+fn rank_within<T: Logit>(row: Row<'_, T>, distance: f64, out: &mut Vec<u32>) {
+    let (start, most) = (out.len(), row.classes() / 4);
+    if !shortlist_at_most(row.logits(), row.max(), f64::NEG_INFINITY, distance, most, out) {
+        out.truncate(start);
+        out.extend(0..row.classes() as u32);
+    }
+    sort_best_first(row, &mut out[start..]);
 }
 
 /// How far, relatively, an estimate of a score may be from the score without deciding anything: far above the

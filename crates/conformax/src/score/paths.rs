@@ -5,7 +5,8 @@
 
 use super::softmax::softmax_over;
 use super::sort_best_first;
-use crate::kernel::Bounds;
+use crate::kernel::{Bounds, Near};
+use crate::thresholds::ByLabel;
 use crate::{Logit, Row, Score, ScoreSpec};
 
 /// An argument that only this crate can make.
@@ -52,7 +53,7 @@ pub(crate) trait Paths: Score {
     }
 
     /// As `scored_set_into`, with estimates of the scores; returns how far, relatively, each may be off. 0 says that they
-    /// are the scores.
+    /// are the scores. Labels beyond the threshold may be among them, but none of infinite score.
     fn estimated_set_into<T: Logit>(
         &self,
         row: Row<'_, T>,
@@ -62,6 +63,17 @@ pub(crate) trait Paths: Score {
     ) -> f64 {
         self.scored_set_into(row, threshold, labels, estimates);
         0.0
+    }
+
+    /// Appends the labels that score at most their own finite threshold, best first.
+    fn set_by_label_into<T: Logit>(
+        &self,
+        row: Row<'_, T>,
+        by_label: ByLabel<'_>,
+        out: &mut Vec<u32>,
+        scratch: &mut LabelScratch<T>,
+    ) {
+        estimated_set_by_label(self, row, by_label, out, &mut scratch.scores);
     }
 
     /// What decides the sets of many narrow rows at once; `None` where each row must be looked at by itself.
@@ -77,6 +89,44 @@ pub(crate) trait Paths: Score {
         let _ = threshold;
         softmax_over(row, set, out);
     }
+}
+
+/// Memory for sets by label, which one row leaves to the next.
+pub(crate) struct LabelScratch<T: Logit> {
+    pub scores: Vec<f64>,
+    pub near: Near<T>,
+}
+
+impl<T: Logit> Default for LabelScratch<T> {
+    fn default() -> Self {
+        Self { scores: Vec::new(), near: Near::default() }
+    }
+}
+
+/// Finds the labels up to the largest finite threshold and leaves out those beyond their own.
+pub(super) fn estimated_set_by_label<P: Paths + ?Sized, T: Logit>(
+    score: &P,
+    row: Row<'_, T>,
+    by_label: ByLabel<'_>,
+    out: &mut Vec<u32>,
+    estimates: &mut Vec<f64>,
+) {
+    let start = out.len();
+    estimates.clear();
+    let off = score.estimated_set_into(row, by_label.largest, out, estimates);
+    let mut kept = start;
+    for (place, estimate) in (start..).zip(&*estimates) {
+        let label = out[place];
+        let threshold = by_label.thresholds[label as usize];
+        let inside = match estimate * (1.0 + off) <= threshold {
+            true => true,
+            false if estimate * (1.0 - off) > threshold => false,
+            false => off > 0.0 && score.score(row, label) <= threshold,
+        };
+        out[kept] = label;
+        kept += usize::from(inside && threshold < f64::INFINITY);
+    }
+    out.truncate(kept);
 }
 
 /// A score that has its definition and nothing else.
