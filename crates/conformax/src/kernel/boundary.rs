@@ -10,7 +10,10 @@
 use super::element::{Element, Wide};
 use super::gaps::Order;
 use super::isa::{Isa, Kernel};
-use super::single::{BLOCK, WIDTH, fold, power};
+use super::single::{
+    BLOCK, DELTAS_IN_SINGLE as DELTAS, THRESHOLDS_IN_SINGLE as THRESHOLDS, WIDTH,
+    error_in_single as error_of, fold, power,
+};
 use super::{math, smaller, whole};
 
 /// Scores pass the threshold between two logits.
@@ -20,23 +23,6 @@ pub(crate) struct Boundary<W> {
     pub inside: W,
     /// Labels below are not; `outside ≤ inside`.
     pub outside: W,
-}
-
-/// Orders for which a sum of powers in single precision is as close as [`error_of`] says: in smaller ones gaps too
-/// small for single precision would count, in larger ones rounded gaps would be off by too much.
-const DELTAS: std::ops::RangeInclusive<f64> = 0.5..=64.0;
-
-/// Thresholds that single precision holds, with their inverses, and far from where gaps that count become subnormal.
-const THRESHOLDS: std::ops::Range<f64> = 1e-20..1e30;
-
-/// How far, relatively, a sum of powers may be off, with as much again to spare.
-///
-/// A gap of two logits in the type that holds them, made single and divided by the threshold, is rounded four times:
-/// its power by 4δ·2⁻²⁴. Lanes of a block add up 32 terms and are folded in five steps: 2⁻²⁴ for each. [`power`] adds
-/// the rounding of `y·log₂x`, 2⁻²³ of an exponent that is 30 at most in terms larger than 10⁻⁹, and δ times 2⁻²² for
-/// the logarithm itself. Together 5·10⁻⁶ + 6·10⁻⁷δ. The definition's own rounding is a thousandth of that.
-fn error_of(delta: f64) -> f64 {
-    1e-5 + 1e-6 * delta
 }
 
 /// How close to the root an end has to be to be left there, in units of `S`.
@@ -152,6 +138,7 @@ fn moments<T: Element>(row: &[T], pivot: T::Wide, threshold: f64, order: Order) 
     match order {
         Order::Max | Order::One => isa.dispatch(Moments { row, pivot, scale, powers: Gaps }),
         Order::Two => isa.dispatch(Moments { row, pivot, scale, powers: Squares }),
+        Order::Other { delta: 0.5, .. } => isa.dispatch(Moments { row, pivot, scale, powers: Roots }),
         Order::Other { delta, .. } => {
             isa.dispatch(Moments { row, pivot, scale, powers: Powers((delta - 1.0) as f32) })
         }
@@ -181,6 +168,19 @@ impl BothPowers for Squares {
     #[inline(always)]
     fn of(self, x: f32) -> (f32, f32) {
         (x * x, x)
+    }
+}
+
+/// δ = ½: one instruction, and rounded once.
+#[derive(Clone, Copy)]
+struct Roots;
+
+impl BothPowers for Roots {
+    #[inline(always)]
+    fn of(self, x: f32) -> (f32, f32) {
+        let root = x.sqrt();
+        let inverse = 1.0 / root;
+        (root, if x > 0.0 { inverse } else { 0.0 })
     }
 }
 
