@@ -54,9 +54,7 @@ impl Ranked {
             head[label] = column(rows, label, &mut sums);
         }
         let mut keys = [[LOWEST; LANES]; PLACES];
-        for place in 0..FIRST {
-            keys[place] = head[place];
-        }
+        keys[..FIRST].copy_from_slice(&head);
         sort_first(&mut keys);
         for label in FIRST..classes {
             let mut next = column(rows, label, &mut sums);
@@ -64,9 +62,7 @@ impl Ranked {
                 (keys[place], next) = ordered(keys[place], next);
             }
         }
-        for lane in 0..LANES {
-            self.sums[first + lane] = sums[lane];
-        }
+        self.sums[first..first + LANES].copy_from_slice(&sums);
         for place in 0..PLACES {
             for lane in 0..LANES {
                 self.keys[place][first + lane] = keys[place][lane];
