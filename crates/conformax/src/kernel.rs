@@ -25,10 +25,11 @@ pub(crate) use element::Wide;
 pub(crate) use exp_sum::{SINGLE_ERROR, exp_sum, exp_sum_in_single};
 pub(crate) use gaps::{Order, gap_norm, keep_lanes};
 pub(crate) use isa::{Isa, Kernel};
-pub(crate) use narrow::{Bounds, Growth, Leaders, NARROW, PLACES, ROWS as TOGETHER, leaders};
+pub(crate) use narrow::{Bounds, Growth, Leaders, NARROW, ROWS as TOGETHER, leaders};
 pub(crate) use prefetch::prefetch;
 pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{labels_above, near_bits, shortlist, shortlist_at_most, shortlist_band};
+pub(crate) use single::{DELTAS_IN_SINGLE, THRESHOLDS_IN_SINGLE, error_in_single};
 pub(crate) use sort::sort_best_first;
 
 /// Lanes of every sum.

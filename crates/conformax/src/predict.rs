@@ -322,7 +322,7 @@ impl<T: Logit> Question for SetsOfChunk<'_, '_, T> {
         };
         match bounds {
             Some(bounds) => visit_narrow_rows(first, chunk, bounds, |row| match row {
-                Narrow::Set((len, labels)) => sets.push_first(len, labels),
+                Narrow::Set(len, leaders) => sets.push_leaders(len, leaders),
                 Narrow::Open(row) => push(row, sets),
             }),
             None => visit_rows(first, chunk, |_, row| {

@@ -3,7 +3,7 @@
 //! Rows are independent, so any split gives the same bits. Of several faults the one in the first row is
 //! reported, whichever thread met one first.
 
-use crate::kernel::{Bounds, Leaders, PLACES, TOGETHER, leaders, prefetch, row_max, row_maxima};
+use crate::kernel::{Bounds, Leaders, TOGETHER, leaders, prefetch, row_max, row_maxima};
 use crate::logits::fault_in_row;
 use crate::{Logit, Logits, Result, Row};
 
@@ -131,15 +131,15 @@ pub(crate) fn visit_narrow_rows<'a, T: Logit>(
     first: usize,
     chunk: Logits<'a, T>,
     bounds: Bounds,
-    mut visit: impl FnMut(Narrow<'a, T>),
+    mut visit: impl FnMut(Narrow<'_, 'a, T>),
 ) -> Result<()> {
     let classes = chunk.classes();
     let mut found: Vec<Leaders> = Vec::with_capacity(BLOCK / classes);
     visit_blocks(chunk, |before, data| {
         leaders(data, classes, bounds, &mut found);
         for (row, leaders) in found.iter().enumerate() {
-            visit(match leaders.set() {
-                Some(set) => Narrow::Set(set),
+            visit(match leaders.len() {
+                Some(len) => Narrow::Set(len, leaders),
                 None => {
                     let index = before + row;
                     let logits = &data[row * classes..][..classes];
@@ -153,9 +153,9 @@ pub(crate) fn visit_narrow_rows<'a, T: Logit>(
 }
 
 /// A narrow row.
-pub(crate) enum Narrow<'a, T> {
-    /// The size of its set, and labels that begin with it.
-    Set((usize, [u32; PLACES])),
+pub(crate) enum Narrow<'f, 'a, T> {
+    /// The size of its set, and its labels.
+    Set(usize, &'f Leaders),
     /// To be looked at.
     Open(Row<'a, T>),
 }

@@ -3,6 +3,7 @@
 //! A mask of rows × classes would cost a thousand bytes where a set of three labels costs twenty; one is made
 //! on request.
 
+use crate::kernel::Leaders;
 use crate::{Error, Result};
 
 /// Prediction sets, packed: `offsets[i]..offsets[i + 1]` are the places of set `i`, its labels best first.
@@ -38,13 +39,17 @@ impl PredictionSets {
         self.offsets.push(self.labels.len());
     }
 
-    /// Appends the set of the first `len` of `labels`.
+    /// Appends the set of a narrow row.
     #[inline]
-    pub(crate) fn push_first<const N: usize>(&mut self, len: usize, labels: [u32; N]) {
-        // All of them and then fewer: a copy of known length, without a branch to mispredict.
-        self.labels.extend_from_slice(&labels);
-        self.labels.truncate(self.labels.len() - (N - len));
-        self.offsets.push(self.labels.len());
+    pub(crate) fn push_leaders(&mut self, len: usize, leaders: &Leaders) {
+        let end = self.labels.len() + len;
+        // More than there are and then fewer: a copy of known length, and a branch that is seldom mispredicted.
+        self.labels.extend_from_slice(&leaders.first);
+        if len > leaders.first.len() {
+            self.labels.extend(leaders.rest());
+        }
+        self.labels.truncate(end);
+        self.offsets.push(end);
     }
 
     /// Appends the sets of another collection over the same classes.

@@ -4,13 +4,13 @@
 //! pass gives `S = Σ x^δ` and `D = Σ x^(δ−1)`: how far the norm is from the threshold, and the slope by which the
 //! tangent gets there. Half a dozen passes enclose the root so closely that a label seldom lies between the ends.
 //!
-//! Nothing here decides a label that is near the threshold: each end is on its side by more than [`error_of`], and what
+//! Nothing here decides a label that is near the threshold: each end is on its side by more than [`error_in_single`], and what
 //! lies between them is left to the definition.
 
 use super::element::{Element, Wide};
 use super::gaps::Order;
 use super::isa::{Isa, Kernel};
-use super::single::{BLOCK, WIDTH, fold, power};
+use super::single::{BLOCK, DELTAS_IN_SINGLE, THRESHOLDS_IN_SINGLE, WIDTH, error_in_single, fold, power};
 use super::{math, smaller, whole};
 
 /// Scores pass the threshold between two logits.
@@ -20,23 +20,6 @@ pub(crate) struct Boundary<W> {
     pub inside: W,
     /// Labels below are not; `outside ≤ inside`.
     pub outside: W,
-}
-
-/// Orders for which a sum of powers in single precision is as close as [`error_of`] says: in smaller ones gaps too
-/// small for single precision would count, in larger ones rounded gaps would be off by too much.
-pub(super) const DELTAS: std::ops::RangeInclusive<f64> = 0.5..=64.0;
-
-/// Thresholds that single precision holds, with their inverses, and far from where gaps that count become subnormal.
-const THRESHOLDS: std::ops::Range<f64> = 1e-20..1e30;
-
-/// How far, relatively, a sum of powers may be off, with as much again to spare.
-///
-/// A gap of two logits in the type that holds them, made single and divided by the threshold, is rounded four times:
-/// its power by 4δ·2⁻²⁴. Lanes of a block add up 32 terms and are folded in five steps: 2⁻²⁴ for each. [`power`] adds
-/// the rounding of `y·log₂x`, 2⁻²³ of an exponent that is 30 at most in terms larger than 10⁻⁹, and δ times 2⁻²² for
-/// the logarithm itself. Together 5·10⁻⁶ + 6·10⁻⁷δ. The definition's own rounding is a thousandth of that.
-pub(super) fn error_of(delta: f64) -> f64 {
-    1e-5 + 1e-6 * delta
 }
 
 /// How close to the root an end has to be to be left there, in units of `S`.
@@ -61,10 +44,10 @@ pub(crate) fn boundary<T: Element>(
         Order::Two => (2.0, 0.5),
         Order::Other { delta, inverse } => (delta, inverse),
     };
-    if !DELTAS.contains(&delta) || !THRESHOLDS.contains(&threshold) {
+    if !DELTAS_IN_SINGLE.contains(&delta) || !THRESHOLDS_IN_SINGLE.contains(&threshold) {
         return None;
     }
-    let error = error_of(delta);
+    let error = error_in_single(delta);
     // Every score is at least the gap to the maximum, as rounded: a gap beyond the number after the threshold, exactly,
     // is none that rounds to the threshold, however fine the logits are for their distance.
     let mut outside = T::Wide::at_most((max - threshold.next_up()).next_down());
@@ -152,6 +135,7 @@ pub(super) fn moments<T: Element>(row: &[T], pivot: T::Wide, threshold: f64, ord
     match order {
         Order::Max | Order::One => isa.dispatch(Moments { row, pivot, scale, powers: Gaps }),
         Order::Two => isa.dispatch(Moments { row, pivot, scale, powers: Squares }),
+        Order::Other { delta: 0.5, .. } => isa.dispatch(Moments { row, pivot, scale, powers: Roots }),
         Order::Other { delta, .. } => {
             isa.dispatch(Moments { row, pivot, scale, powers: Powers((delta - 1.0) as f32) })
         }
@@ -181,6 +165,19 @@ impl BothPowers for Squares {
     #[inline(always)]
     fn of(self, x: f32) -> (f32, f32) {
         (x * x, x)
+    }
+}
+
+/// δ = ½: one instruction, and rounded once.
+#[derive(Clone, Copy)]
+struct Roots;
+
+impl BothPowers for Roots {
+    #[inline(always)]
+    fn of(self, x: f32) -> (f32, f32) {
+        let root = x.sqrt();
+        let inverse = 1.0 / root;
+        (root, if x > 0.0 { inverse } else { 0.0 })
     }
 }
 
@@ -296,12 +293,12 @@ mod tests {
                     };
                     // The threshold of the pivot itself, so that the sum is 1 as it is where it matters.
                     let q = math::pow(exact(1.0), gamma.inverse_delta());
-                    if !THRESHOLDS.contains(&q) {
+                    if !THRESHOLDS_IN_SINGLE.contains(&q) {
                         continue;
                     }
                     let (sum, _) = moments(&row, pivot, q, Order::from(gamma));
                     let off = (sum / exact(q) - 1.0).abs();
-                    assert!(off <= error_of(delta) / 1.5, "{gamma} {pivot} {q}: off by {off:e}");
+                    assert!(off <= error_in_single(delta) / 1.5, "{gamma} {pivot} {q}: off by {off:e}");
                 }
             }
         }
@@ -336,7 +333,11 @@ mod tests {
                     for threshold in [scores[of], scores[of].next_down(), scores[of] * 1.1 + 1e-20] {
                         let narrow = boundary(&row, max, threshold, order);
                         let double = boundary(&wide, max, threshold, order);
-                        assert_eq!(narrow.is_some(), THRESHOLDS.contains(&threshold), "{index} {gamma}");
+                        assert_eq!(
+                            narrow.is_some(),
+                            THRESHOLDS_IN_SINGLE.contains(&threshold),
+                            "{index} {gamma}"
+                        );
                         let (Some(narrow), Some(double)) = (narrow, double) else { continue };
                         let ends = [
                             (f64::from(narrow.outside), f64::from(narrow.inside)),

@@ -5,14 +5,15 @@
 //! the chord. A pass in single precision gives both; a handful of them settles the labels of a row, each with its own
 //! threshold, without ranking any.
 //!
-//! Nothing here decides a label that is near its threshold: a label is settled by more than [`error_of`], and the others
+//! Nothing here decides a label that is near its threshold: a label is settled by more than [`error_in_single`], and the others
 //! are left to the definition.
 
-use super::boundary::{BothPowers, DELTAS, Gaps, Squares, error_of, moments};
+use super::boundary::{BothPowers, Gaps, Squares, moments};
 use super::element::{Element, Wide};
 use super::gaps::Order;
 use super::isa::{Isa, Kernel};
 use super::single::{BLOCK, WIDTH, fold};
+use super::single::{DELTAS_IN_SINGLE, error_in_single};
 use super::{math, smaller, whole};
 
 /// Labels whose outcomes make one word of bits.
@@ -76,13 +77,13 @@ impl<T: Element> Scores<'_, T> {
 
     /// Whether limits up to this one and the scores near them fit single precision.
     pub(crate) fn fit(&self, largest: f64) -> bool {
-        largest < GAPS.end && (self.order == Order::Max || DELTAS.contains(&self.delta()))
+        largest < GAPS.end && (self.order == Order::Max || DELTAS_IN_SINGLE.contains(&self.delta()))
     }
 
     /// How far, relatively, norms and slopes may be off here: the norm is a power of the sum, and limits are rounded.
     fn error(&self) -> f64 {
         let delta = self.delta();
-        error_of(delta) / delta.min(1.0) + self.slack + 2.0 * LIMIT_SLACK
+        error_in_single(delta) / delta.min(1.0) + self.slack + 2.0 * LIMIT_SLACK
     }
 
     /// The score at a pivot that is below the maximum by a gap that fits.

@@ -24,6 +24,8 @@ pub trait Wide: Copy + PartialOrd + Send + Sync + std::ops::Add<Output = Self> {
     const ZERO: Self;
     const INFINITY: Self;
     const NEG_INFINITY: Self;
+    /// Whether the last bits of a double that holds such a number are free.
+    const LEAVES_LAST_BITS: bool;
     /// A logit and its label as one integer, so that sorting needs no look-ups and no branches.
     type Key: Ord + Copy + Default;
     /// Keys rise as logits fall; equal logits by label.
@@ -45,6 +47,7 @@ pub trait Wide: Copy + PartialOrd + Send + Sync + std::ops::Add<Output = Self> {
 
 impl Wide for f32 {
     const ZERO: Self = 0.0;
+    const LEAVES_LAST_BITS: bool = true;
     type Key = u64;
 
     #[inline(always)]
@@ -100,6 +103,7 @@ impl Wide for f32 {
 
 impl Wide for f64 {
     const ZERO: Self = 0.0;
+    const LEAVES_LAST_BITS: bool = false;
     type Key = u128;
 
     #[inline(always)]

@@ -1,62 +1,82 @@
-//! Rows of few classes, several at a time: one lane is one row, so nothing is folded across lanes and nothing is guessed.
+//! Sets of rows of few classes, several at a time: one lane is one row, so nothing is folded across lanes and nothing is
+//! guessed.
 
+mod ranked;
+
+use self::ranked::Ranked;
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
-use super::{larger, smaller, whole};
+use super::single::power;
+use super::whole;
 
-/// Rows up to this many classes are narrow: a label takes five bits, and a set fits a word.
+/// Rows up to this many classes are narrow: a label takes five bits.
 pub(crate) const NARROW: usize = 32;
 
 /// Rows taken together.
 pub(crate) const ROWS: usize = 8;
 
-/// Labels that are ranked: one more than the largest set that is decided here, whose successor must be seen to be out.
-pub(crate) const PLACES: usize = 5;
+/// The most labels of a set that is decided here.
+const MOST: usize = 10;
 
-/// What grows down a ranking and is easy to know: norms of the gaps by which other labels are ahead.
+/// Labels that are ranked. One more, so that the last of those looked at is seen to be above the next.
+const PLACES: usize = MOST + 1;
+
+/// What grows down a ranking: a norm of the gaps by which other labels are ahead, or what stands for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Growth {
-    /// The largest gap.
+    /// The largest gap, which the distance already bounds.
     Max,
     /// Their sum.
     Sum,
     /// The sum of their squares.
     Squares,
+    /// The sum of the square roots of their ratios to the distance, in single precision.
+    Roots,
+    /// The sum of these ratios to this power, in single precision.
+    Powers(f32),
+    /// Nobody knows how fast.
+    Unknown,
 }
 
-/// What decides whether a label is in a set. A label with one other ahead is in when its gap is at most `distance`. One further
-/// down is in where `inside` is within its limit, out where `outside` is beyond its own, and else undecided.
+/// What decides whether a label is in a set. One whose gap to the best is beyond `distance` is out. Of the others the best two
+/// are in, and one further down is in where the growth is at most `inside`, out where it is beyond `outside`, and else
+/// undecided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     pub(crate) distance: f64,
-    pub(crate) inside: (Growth, f64),
-    pub(crate) outside: (Growth, f64),
+    pub(crate) growth: Growth,
+    pub(crate) inside: f64,
+    pub(crate) outside: f64,
 }
 
-/// The best labels of a narrow row in one word, so that those of several rows are stored at once: five bits a label, best first,
-/// and above them the size of the set; labels beyond that are of no meaning, and no size says that the row itself must be
-/// looked at.
+/// The set of a narrow row. Labels beyond it are of no meaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Leaders(u32);
+pub(crate) struct Leaders {
+    /// Its first labels, best first, as most sets have no others.
+    pub(crate) first: [u32; FIRST],
+    /// The labels after these, a byte each, and in the last byte the size of the set. No size says that the row itself
+    /// must be looked at.
+    rest: u64,
+}
 
-/// Bits of a label.
-const BITS: u32 = NARROW.ilog2();
+const FIRST: usize = 8;
 
 impl Leaders {
-    /// The size of the set and labels that begin with it; `None` where the row must be looked at.
+    /// The size of the set; `None` where the row must be looked at.
     #[inline]
-    pub(crate) fn set(self) -> Option<(usize, [u32; PLACES])> {
-        let mut labels = [0; PLACES];
-        for (place, label) in (0..).zip(&mut labels) {
-            *label = self.0 >> (place * BITS) & (NARROW as u32 - 1);
-        }
-        let len = self.0 >> (PLACES as u32 * BITS);
-        (len > 0).then_some((len as usize, labels))
+    pub(crate) fn len(&self) -> Option<usize> {
+        let len = (self.rest >> 56) as usize;
+        (len > 0).then_some(len)
+    }
+
+    /// The labels after the first ones.
+    pub(crate) fn rest(&self) -> impl Iterator<Item = u32> {
+        self.rest.to_le_bytes().into_iter().map(u32::from)
     }
 }
 
-/// The leaders of each row of `classes` logits. A row that may be at fault is left undecided, as are the last if they are too few
-/// to be taken together.
+/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as are the last if they are too few to
+/// be taken together.
 pub(crate) fn leaders<T: Element>(data: &[T], classes: usize, bounds: Bounds, out: &mut Vec<Leaders>) {
     out.clear();
     Isa::best().dispatch(Narrow { data, classes, bounds, out });
@@ -74,198 +94,300 @@ impl<T: Element> Kernel for Narrow<'_, '_, T> {
 
     #[inline(always)]
     fn run(self) {
+        let Bounds { distance, growth, .. } = self.bounds;
+        let scale = (1.0 / distance) as f32;
+        match growth {
+            Growth::Max => self.decide(Distance),
+            Growth::Sum => self.decide(Sums::default()),
+            Growth::Squares => self.decide(Squares::default()),
+            Growth::Roots => self.decide(Ratios { scale, power: Root }),
+            Growth::Powers(delta) => self.decide(Enclosed::new(scale, delta, distance)),
+            Growth::Unknown => self.decide(Unknown),
+        }
+    }
+}
+
+impl<T: Element> Narrow<'_, '_, T> {
+    #[inline(always)]
+    fn decide(self, growing: impl Growing) {
         let groups = self.data.chunks_exact(ROWS * self.classes);
         let rest = groups.remainder().len() / self.classes;
+        let mut ranked = Ranked::NONE;
         for group in groups {
-            let lanes = Lanes::rank(group, self.classes);
-            self.out.extend_from_slice(&lanes.decide(self.bounds, self.classes));
+            ranked.rank(group, self.classes);
+            self.out.extend_from_slice(&decide(&ranked, group, self.classes, self.bounds, growing));
         }
         self.out.extend(std::iter::repeat_n(Leaders::default(), rest));
     }
 }
 
-/// The best logits of [`ROWS`] rows and their labels, best first.
-struct Lanes<W> {
-    logits: [[W; ROWS]; PLACES],
-    labels: [[u32; ROWS]; PLACES],
-    /// Of all logits: NaN or +∞ where one is.
-    sum: [W; ROWS],
-}
-
-impl<W: Wide> Lanes<W> {
-    /// Labels come in index order and step aside for larger logits alone, so ties stand by index.
-    #[inline(always)]
-    fn rank<T: Element<Wide = W>>(group: &[T], classes: usize) -> Self {
-        let mut rows = [&group[..0]; ROWS];
-        for row in 0..ROWS {
-            rows[row] = &group[row * classes..][..classes];
-        }
-        let mut logits = [[W::NEG_INFINITY; ROWS]; PLACES];
-        let mut labels = [[0; ROWS]; PLACES];
-        let mut sum = [W::ZERO; ROWS];
-        for label in 0..classes {
-            let mut column = [W::ZERO; ROWS];
-            for row in 0..ROWS {
-                column[row] = rows[row][label].widen();
-            }
-            let label = label as u32;
-            for row in 0..ROWS {
-                sum[row] = sum[row] + column[row];
-            }
-            let (mut next, mut next_label) = (column, [label; ROWS]);
-            for place in 0..PLACES {
-                let (here, label_here) = (logits[place], labels[place]);
-                for row in 0..ROWS {
-                    logits[place][row] = larger(next[row], here[row]);
-                }
-                for row in 0..ROWS {
-                    next[row] = smaller(column[row], here[row]);
-                }
-                for row in 0..ROWS {
-                    let rises = column[row] > here[row];
-                    labels[place][row] = if rises { next_label[row] } else { label_here[row] };
-                    next_label[row] = if rises { label_here[row] } else { label };
-                }
-            }
-        }
-        Self { logits, labels, sum }
-    }
-
-    #[inline(always)]
-    fn decide(self, bounds: Bounds, classes: usize) -> [Leaders; ROWS] {
-        let mut logits = [[0.0; ROWS]; PLACES];
-        for place in 0..PLACES {
-            for row in 0..ROWS {
-                logits[place][row] = self.logits[place][row].to_f64();
-            }
-        }
-        let (mut lens, mut sound) = ([1; ROWS], [0; ROWS]);
-        for row in 0..ROWS {
-            let gap = logits[0][row] - logits[1][row];
-            lens[row] += u32::from(gap <= bounds.distance);
-            let (sum, max) = (self.sum[row], self.logits[0][row]);
-            sound[row] = u32::from((sum < W::INFINITY) & (max > W::NEG_INFINITY));
-        }
-        for place in 2..PLACES {
-            let inside = growth(&logits, place, bounds.inside.0);
-            let outside = growth(&logits, place, bounds.outside.0);
-            let more = place == PLACES - 1 && classes > PLACES;
-            for row in 0..ROWS {
-                let within = inside[row] <= bounds.inside.1;
-                // NaN is the gap between two −∞, which are out.
-                let doubtful = !within & (outside[row] <= bounds.outside.1);
-                lens[row] += u32::from(within);
-                sound[row] &= u32::from(!(doubtful | (within & more)));
-            }
-        }
-        let mut leaders = [Leaders::default(); ROWS];
-        for row in 0..ROWS {
-            leaders[row].0 = lens[row] * sound[row];
-        }
-        for place in (0..PLACES).rev() {
-            for row in 0..ROWS {
-                leaders[row].0 = leaders[row].0 << BITS | self.labels[place][row];
-            }
-        }
-        whole(leaders)
-    }
-}
-
-/// How far the label at `place` has grown.
+/// All bits of a lane or none: what comparisons of lanes give and take.
 #[inline(always)]
-fn growth(logits: &[[f64; ROWS]; PLACES], place: usize, growth: Growth) -> [f64; ROWS] {
-    let mut grown = [0.0; ROWS];
-    let ahead = if growth == Growth::Max { 1 } else { place };
-    for other in 0..ahead {
+fn mask(holds: bool) -> u64 {
+    if holds { u64::MAX } else { 0 }
+}
+
+#[inline(always)]
+fn decide<T: Element, G: Growing>(
+    ranked: &Ranked,
+    group: &[T],
+    classes: usize,
+    bounds: Bounds,
+    mut growing: G,
+) -> [Leaders; ROWS] {
+    let mut logits = [[T::Wide::NEG_INFINITY; ROWS]; MOST];
+    logits[0] = ranked.logits(0, group, classes);
+    let (mut first, mut rest) = (ranked.labels(0), [0; ROWS]);
+    let (mut lens, mut inside, mut open) = ([1_u64; ROWS], [u64::MAX; ROWS], [0; ROWS]);
+    for place in 1..MOST {
+        logits[place] = ranked.logits(place, group, classes);
+        let mut near = [0; ROWS];
         for row in 0..ROWS {
-            let gap = logits[other][row] - logits[place][row];
-            grown[row] += if growth == Growth::Squares { gap * gap } else { gap };
+            near[row] =
+                inside[row] & mask(logits[0][row].to_f64() - logits[place][row].to_f64() <= bounds.distance);
+        }
+        inside = near;
+        if !G::IS_THE_DISTANCE {
+            let grown = growing.at(&Near { logits: &logits, place, rows: near });
+            // The second label's gap is every norm.
+            for row in 0..if place > 1 { ROWS } else { 0 } {
+                inside[row] = near[row] & mask(grown[row] <= bounds.inside);
+                // Nothing is known of what is no number.
+                open[row] |= near[row] & !inside[row] & !mask(grown[row] > bounds.outside);
+            }
+        }
+        let mut any = 0;
+        for row in 0..ROWS {
+            any |= inside[row];
+        }
+        // Scores rise down the ranking, so that nobody below a label that is out is in.
+        if any == 0 {
+            break;
+        }
+        for row in 0..ROWS {
+            lens[row] = lens[row].wrapping_sub(inside[row]);
+        }
+        let labels = ranked.labels(place);
+        for row in 0..ROWS {
+            match place {
+                ..FIRST => first[row] |= labels[row] << (8 * place),
+                _ => rest[row] |= labels[row] << (8 * (place - FIRST)),
+            }
         }
     }
-    grown
+    let sound = ranked.sound(group, classes);
+    let full = mask(classes > MOST);
+    let mut leaders = [Leaders::default(); ROWS];
+    for row in 0..ROWS {
+        let decided = sound[row] & !open[row] & !(full & inside[row]);
+        rest[row] |= (lens[row] & decided) << 56;
+    }
+    let (first, rest) = (whole(bytes(first)), whole(rest));
+    for row in 0..ROWS {
+        for place in 0..FIRST {
+            leaders[row].first[place] = u32::from(first[row][place]);
+        }
+        leaders[row].rest = rest[row];
+    }
+    leaders
+}
+
+#[inline(always)]
+fn bytes(words: [u64; ROWS]) -> [[u8; FIRST]; ROWS] {
+    let mut bytes = [[0; FIRST]; ROWS];
+    for row in 0..ROWS {
+        bytes[row] = words[row].to_le_bytes();
+    }
+    bytes
+}
+
+/// How far labels have grown, place by place from 1. A type, as a closure would not be inlined where the loop is compiled for
+/// another instruction set.
+trait Growing: Copy {
+    /// Whether the distance alone decides.
+    const IS_THE_DISTANCE: bool = false;
+    fn at<W: Wide>(&mut self, near: &Near<'_, W>) -> [f64; ROWS];
+}
+
+/// The logits down to a place, and whom to look at there.
+struct Near<'a, W> {
+    logits: &'a [[W; ROWS]; MOST],
+    place: usize,
+    /// Rows whose label there is within the distance.
+    rows: [u64; ROWS],
+}
+
+impl<W: Wide> Near<'_, W> {
+    /// The gap to the label before, and how many are ahead.
+    #[inline(always)]
+    fn step(&self) -> ([f64; ROWS], f64) {
+        let mut gaps = [0.0; ROWS];
+        for row in 0..ROWS {
+            gaps[row] = self.logits[self.place - 1][row].to_f64() - self.logits[self.place][row].to_f64();
+        }
+        (gaps, self.place as f64)
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Distance;
+
+impl Growing for Distance {
+    const IS_THE_DISTANCE: bool = true;
+
+    #[inline(always)]
+    fn at<W: Wide>(&mut self, _: &Near<'_, W>) -> [f64; ROWS] {
+        [0.0; ROWS]
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Unknown;
+
+impl Growing for Unknown {
+    #[inline(always)]
+    fn at<W: Wide>(&mut self, _: &Near<'_, W>) -> [f64; ROWS] {
+        [f64::NAN; ROWS]
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums([f64; ROWS]);
+
+impl Growing for Sums {
+    #[inline(always)]
+    fn at<W: Wide>(&mut self, near: &Near<'_, W>) -> [f64; ROWS] {
+        let (gaps, ahead) = near.step();
+        for row in 0..ROWS {
+            self.0[row] += ahead * gaps[row];
+        }
+        self.0
+    }
+}
+
+/// Adds nothing that is negative, so nothing cancels.
+#[derive(Clone, Copy, Default)]
+struct Squares {
+    sums: [f64; ROWS],
+    squares: [f64; ROWS],
+}
+
+impl Growing for Squares {
+    #[inline(always)]
+    fn at<W: Wide>(&mut self, near: &Near<'_, W>) -> [f64; ROWS] {
+        let (gaps, ahead) = near.step();
+        for row in 0..ROWS {
+            let all = ahead * gaps[row];
+            self.squares[row] += gaps[row] * (2.0 * self.sums[row] + all);
+            self.sums[row] += all;
+        }
+        self.squares
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Ratios<P> {
+    scale: f32,
+    power: P,
+}
+
+impl<P: Power> Growing for Ratios<P> {
+    #[inline(always)]
+    fn at<W: Wide>(&mut self, near: &Near<'_, W>) -> [f64; ROWS] {
+        let mut grown = [0.0_f32; ROWS];
+        for other in 0..near.place {
+            let mut ratios = [0.0; ROWS];
+            for row in 0..ROWS {
+                ratios[row] = near.logits[other][row].above(near.logits[near.place][row]) * self.scale;
+            }
+            for row in 0..ROWS {
+                ratios[row] = self.power.of(ratios[row]);
+            }
+            for row in 0..ROWS {
+                grown[row] += ratios[row];
+            }
+        }
+        let mut wide = [0.0; ROWS];
+        for row in 0..ROWS {
+            wide[row] = f64::from(grown[row]);
+        }
+        wide
+    }
+}
+
+/// Powers are only taken where norms that are easy to know leave a label open: norms of one vector fall as the order rises,
+/// from the sum at 1 over the Euclidean at 2 to the largest.
+#[derive(Clone, Copy)]
+struct Enclosed {
+    norms: Squares,
+    ratios: Ratios<Powers>,
+    /// The sum and the squares up to which a label is in for sure, and those beyond which it is out.
+    inside: (f64, f64),
+    outside: (f64, f64),
+}
+
+impl Enclosed {
+    #[inline(always)]
+    fn new(scale: f32, delta: f32, distance: f64) -> Self {
+        let (below, above) = (1.0 - ROUNDING, 1.0 + ROUNDING);
+        let square = distance * distance;
+        let (inside, outside) = match delta {
+            ..1.0 => ((NEVER, NEVER), (distance * above, f64::INFINITY)),
+            ..2.0 => ((distance * below, NEVER), (f64::INFINITY, square * above)),
+            _ => ((NEVER, square * below), (f64::INFINITY, f64::INFINITY)),
+        };
+        Self { norms: Squares::default(), ratios: Ratios { scale, power: Powers(delta) }, inside, outside }
+    }
+}
+
+/// Below every sum.
+const NEVER: f64 = -1.0;
+
+/// Far above the rounding of sums of a few terms in double precision.
+const ROUNDING: f64 = 1e-8;
+
+impl Growing for Enclosed {
+    #[inline(always)]
+    fn at<W: Wide>(&mut self, near: &Near<'_, W>) -> [f64; ROWS] {
+        self.norms.at(near);
+        let Squares { sums, squares } = self.norms;
+        let (mut grown, mut open) = ([0.0; ROWS], 0);
+        for row in 0..ROWS {
+            let inside = mask(sums[row] <= self.inside.0) | mask(squares[row] <= self.inside.1);
+            let outside = mask(sums[row] > self.outside.0) | mask(squares[row] > self.outside.1);
+            grown[row] = f64::from_bits(outside & f64::INFINITY.to_bits());
+            open |= near.rows[row] & !inside & !outside;
+        }
+        if open == 0 || near.place == 1 { grown } else { self.ratios.at(near) }
+    }
+}
+
+/// A power that is 0 at 0.
+trait Power: Copy {
+    fn of(self, x: f32) -> f32;
+}
+
+#[derive(Clone, Copy)]
+struct Root;
+
+impl Power for Root {
+    #[inline(always)]
+    fn of(self, x: f32) -> f32 {
+        x.sqrt()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Powers(f32);
+
+impl Power for Powers {
+    #[inline(always)]
+    fn of(self, x: f32) -> f32 {
+        // NaN is the gap between two −∞, of which nobody asks.
+        let power = power(if x > 0.0 { x } else { 1.0 }, self.0);
+        if x > 0.0 { power } else { 0.0 }
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const GROWTHS: [Growth; 3] = [Growth::Max, Growth::Sum, Growth::Squares];
-
-    fn rows(count: usize, classes: usize) -> Vec<f32> {
-        (0..count * classes).map(|i| ((i * 7919) % 1013) as f32 / 64.0 - 8.0).collect()
-    }
-
-    /// What the bounds say of one row, label by label.
-    fn plain(row: &[f32], bounds: Bounds) -> Option<Vec<u32>> {
-        let mut order: Vec<usize> = (0..row.len()).collect();
-        order.sort_by(|a, b| row[*b].partial_cmp(&row[*a]).unwrap().then(a.cmp(b)));
-        let mut set = Vec::new();
-        for (place, label) in order.iter().enumerate() {
-            let gaps = order[..place].iter().map(|other| f64::from(row[*other]) - f64::from(row[*label]));
-            let grown = |growth: Growth| match growth {
-                Growth::Max => gaps.clone().fold(0.0, f64::max),
-                Growth::Sum => gaps.clone().sum(),
-                Growth::Squares => gaps.clone().map(|gap| gap * gap).sum::<f64>(),
-            };
-            let inside = match place {
-                0 => true,
-                1 => grown(Growth::Max) <= bounds.distance,
-                _ => grown(bounds.inside.0) <= bounds.inside.1,
-            };
-            if inside {
-                set.push(*label as u32);
-            } else if place > 1 && grown(bounds.outside.0) <= bounds.outside.1 {
-                return None;
-            } else {
-                break;
-            }
-        }
-        (set.len() < PLACES || row.len() == PLACES).then_some(set)
-    }
-
-    #[test]
-    fn decides_what_the_bounds_decide_on_every_instruction_set() {
-        // Miri takes its time, and sees no more in many classes than in a few.
-        let widths: &[usize] = if cfg!(miri) { &[1, 6] } else { &[1, 2, 4, 5, 6, 10, 32] };
-        for (&classes, inside) in widths.iter().flat_map(|k| GROWTHS.map(|g| (k, g))) {
-            let mut data = rows(43, classes);
-            data[classes..2 * classes].fill(-0.0);
-            if classes > 1 {
-                data[1] = f32::NEG_INFINITY;
-            }
-            for (outside, limit) in GROWTHS.into_iter().flat_map(|g| [0.0, 0.4, 3.0].map(|limit| (g, limit)))
-            {
-                let bounds =
-                    Bounds { distance: limit, inside: (inside, limit), outside: (outside, 1.5 * limit) };
-                let mut wanted: Vec<Option<Vec<u32>>> =
-                    data.chunks(classes).map(|row| plain(row, bounds)).collect();
-                wanted[40..].fill(None);
-                for isa in Isa::available() {
-                    let mut out = Vec::new();
-                    isa.dispatch(Narrow { data: &data, classes, bounds, out: &mut out });
-                    let sets: Vec<Option<Vec<u32>>> = out
-                        .iter()
-                        .map(|found| found.set().map(|(len, labels)| labels[..len].to_vec()))
-                        .collect();
-                    assert_eq!(sets, wanted, "{isa:?} {classes} {bounds:?}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn leaves_what_may_be_at_fault_to_a_closer_look() {
-        let bounds = Bounds { distance: 1.0, inside: (Growth::Max, 1.0), outside: (Growth::Max, 1.0) };
-        for (place, bad) in (0..8).flat_map(|place| [f32::NAN, f32::INFINITY].map(|bad| (place, bad))) {
-            for isa in Isa::available() {
-                let mut data = rows(8, 10);
-                data[place * 10 + 7] = bad;
-                data[(place + 1) % 8 * 10..][..10].fill(f32::NEG_INFINITY);
-                let mut out = Vec::new();
-                isa.dispatch(Narrow { data: &data, classes: 10, bounds, out: &mut out });
-                assert!(out[place].set().is_none() && out[(place + 1) % 8].set().is_none());
-                assert!(out[(place + 2) % 8].set().is_some());
-            }
-        }
-    }
-}
+mod tests;

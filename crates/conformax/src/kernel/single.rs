@@ -12,6 +12,23 @@ const TERMS: usize = 32;
 /// Logits that are added up in single precision.
 pub(super) const BLOCK: usize = TERMS * WIDTH;
 
+/// Orders for which a sum of powers in single precision is as close as [`error_in_single`] says: in smaller ones gaps too
+/// small for single precision would count, in larger ones rounded gaps would be off by too much.
+pub(crate) const DELTAS_IN_SINGLE: std::ops::RangeInclusive<f64> = 0.5..=64.0;
+
+/// Thresholds that single precision holds, with their inverses, and far from where gaps that count become subnormal.
+pub(crate) const THRESHOLDS_IN_SINGLE: std::ops::Range<f64> = 1e-20..1e30;
+
+/// How far, relatively, a sum of powers of gaps over their threshold may be off, with as much again to spare.
+///
+/// A gap of two logits in the type that holds them, made single and divided by the threshold, is rounded four times:
+/// its power by 4δ·2⁻²⁴. Lanes of a block add up 32 terms and are folded in five steps: 2⁻²⁴ for each. [`power`] adds
+/// the rounding of `y·log₂x`, 2⁻²³ of an exponent that is 30 at most in terms larger than 10⁻⁹, and δ times 2⁻²² for
+/// the logarithm itself. Together 5·10⁻⁶ + 6·10⁻⁷δ. The definition's own rounding is a thousandth of that.
+pub(crate) fn error_in_single(delta: f64) -> f64 {
+    1e-5 + 1e-6 * delta
+}
+
 #[inline(always)]
 pub(super) fn fold(mut lanes: [f32; WIDTH]) -> f32 {
     for half in [16, 8, 4, 2, 1] {

@@ -11,8 +11,8 @@ use super::softmax::softmax_over;
 use super::{Score, sort_best_first};
 use crate::activation::normalize_gaps;
 use crate::kernel::{
-    Bounds, Growth, NARROW, Order, boundary, gap_norm, keep_lanes, labels_above, math, near_bits, shortlist,
-    shortlist_at_most,
+    Bounds, DELTAS_IN_SINGLE, Growth, NARROW, Order, THRESHOLDS_IN_SINGLE, boundary, error_in_single,
+    gap_norm, keep_lanes, labels_above, math, near_bits, shortlist, shortlist_at_most,
 };
 use crate::spec::{Listed, Parameters};
 use crate::thresholds::ByLabel;
@@ -267,29 +267,27 @@ const ESTIMATES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e140;
 
 /// The bounds of [`Paths::bounds`].
 fn bounds(gamma: Gamma, threshold: f64) -> Option<Bounds> {
+    let distance = threshold;
     if threshold == 0.0 {
         // The top label and its ties, whatever the norm.
-        return Some(Bounds { distance: 0.0, inside: (Growth::Max, 0.0), outside: (Growth::Max, 0.0) });
+        return Some(Bounds { distance, growth: Growth::Max, inside: 0.0, outside: 0.0 });
     }
     if !ESTIMATES_ARE_SAFE.contains(&threshold) {
         return None;
     }
-    let limit = |growth: Growth, slack: f64| match growth {
-        Growth::Max | Growth::Sum => (growth, threshold * slack),
-        Growth::Squares => (growth, threshold * threshold * slack),
+    let (growth, limit, error) = match Order::from(gamma) {
+        Order::Max => (Growth::Max, 0.0, 0.0),
+        Order::One => (Growth::Sum, threshold, SLACK),
+        Order::Two => (Growth::Squares, threshold * threshold, SLACK),
+        Order::Other { delta, .. }
+            if DELTAS_IN_SINGLE.contains(&delta) && THRESHOLDS_IN_SINGLE.contains(&threshold) =>
+        {
+            let growth = if delta == 0.5 { Growth::Roots } else { Growth::Powers(delta as f32) };
+            (growth, 1.0, error_in_single(delta))
+        }
+        Order::Other { .. } => (Growth::Unknown, 0.0, 0.0),
     };
-    let (inside, outside) = (|growth| limit(growth, 1.0 - SLACK), |growth| limit(growth, 1.0 + SLACK));
-    // Norms of one vector fall as the order rises, from the sum at 1 over the Euclidean at 2 to the largest.
-    let (inside, outside) = match Order::from(gamma) {
-        Order::Max => (limit(Growth::Max, 1.0), limit(Growth::Max, 1.0)),
-        Order::One => (inside(Growth::Sum), outside(Growth::Sum)),
-        Order::Two => (inside(Growth::Squares), outside(Growth::Squares)),
-        // Above the sum nothing is known: no label is seen to be in.
-        Order::Other { delta: ..1.0, .. } => ((Growth::Max, -1.0), outside(Growth::Sum)),
-        Order::Other { delta: ..2.0, .. } => (inside(Growth::Sum), outside(Growth::Squares)),
-        Order::Other { .. } => (inside(Growth::Squares), outside(Growth::Max)),
-    };
-    Some(Bounds { distance: threshold, inside, outside })
+    Some(Bounds { distance, growth, inside: limit * (1.0 - error), outside: limit * (1.0 + error) })
 }
 
 /// Appends the label of the lowest bit of `near` and that of `others`, if it has one, best first.
