@@ -4,6 +4,9 @@
 //! sizes of its sets at all thresholds together. The numbers equal those of `calibrate`, `predict` and
 //! `evaluate` run one after another for every combination; only the repetition is gone.
 
+mod all_rows;
+mod spans;
+
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -14,9 +17,9 @@ use conformax::{
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::evaluation::spans::Spans;
 use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
-use crate::selection::{Contest, OwnSizes, Pairs};
 use crate::splits::{Split, Thresholds, Truth};
 
 /// Rows that one task visits.
@@ -263,135 +266,24 @@ impl<T: Logit> Bench<'_, T> {
         Ok((picks(0)?, picks(1)?))
     }
 
-    /// The outcomes by split and level where no rows are set aside.
-    fn select(&self, candidates: &[usize]) -> Result<Vec<Vec<Outcome>>> {
-        let levels = self.plan.alphas.len();
-        let splits = &self.plan.splits[..self.plan.selection_splits];
-        if splits.is_empty() {
-            return Ok(Vec::new());
-        }
-        let pairs = candidates.par_iter().map(|place| self.pairs(*place, splits));
-        let mut pairs: Vec<Vec<Pairs>> = pairs.collect::<Result<_>>()?;
-        let contests = (0..splits.len() * levels).map(|slot| {
-            let (split, level) = (slot / levels, slot % levels);
-            Contest::new(candidates.iter().zip(&mut pairs).map(|(place, pairs)| {
-                let thresholds = &self.scored[*place].thresholds[split];
-                let around = (thresholds.before[level], thresholds.calibration[level]);
-                (*place, around, std::mem::take(&mut pairs[slot]))
-            }))
-        });
-        let contests: Vec<Contest> = contests.collect();
-        let decided = self.decide(candidates, splits, &contests)?;
-        let judged = splits.iter().enumerate().map(|(number, split)| {
-            let mut tallies = vec![Tally::new(self.logits.classes()); levels];
-            for row in split.test.iter().map(|row| *row as usize) {
-                for (level, tally) in tallies.iter_mut().enumerate() {
-                    let (size, covered) = decided[(row * splits.len() + number) * levels + level];
-                    tally.add_outcome(size as usize, covered, self.labels[row]);
-                }
-            }
-            let outcomes = tallies.iter().zip(self.plan.alphas).enumerate();
-            outcomes
-                .map(|(level, (tally, alpha))| -> Result<Outcome> {
-                    let leader = contests[number * levels + level].leader();
-                    let metrics = tally.metrics(*alpha, self.plan.strata)?;
-                    Ok(Outcome { score: self.scored[leader.score].spec, threshold: leader.high, metrics })
-                })
-                .collect()
-        });
-        judged.collect()
-    }
-
-    /// Pairs of calibration rows and labels around a candidate's threshold, by split and level.
-    fn pairs(&self, place: usize, splits: &[Split]) -> Result<Vec<Pairs>> {
-        let levels = self.plan.alphas.len();
-        let thresholds = &self.scored[place].thresholds;
-        self.fold_rows(
-            place,
-            || vec![Pairs::default(); splits.len() * levels],
-            |pairs, row, sizes| {
-                for (number, _) in splits.iter().enumerate().filter(|(_, split)| !split.tests(row)) {
-                    let around = thresholds[number].before.iter().zip(&thresholds[number].calibration);
-                    for (pairs, (low, high)) in pairs[number * levels..].iter_mut().zip(around) {
-                        // Full sets need no count.
-                        if *high < f64::INFINITY {
-                            let (inner, outer) = (sizes.at(*low), sizes.at(*high));
-                            pairs.at_low += inner as u64;
-                            pairs.at_high += outer as u64;
-                            pairs.between.extend((inner..outer).map(|label| sizes.score_at(label)));
-                        }
-                    }
-                }
-            },
-            |mut pairs, other| {
-                pairs.iter_mut().zip(other).for_each(|(pairs, other)| pairs.join(other));
-                pairs
-            },
-        )
-    }
-
-    /// The size of each test row's set and whether it holds the true label, by row, split and level.
-    fn decide(
-        &self,
-        candidates: &[usize],
-        splits: &[Split],
-        contests: &[Contest],
-    ) -> Result<Vec<(u32, bool)>> {
-        let levels = self.plan.alphas.len();
-        let (classes, width) = (self.logits.classes(), contests.len());
-        let alive: Vec<Vec<usize>> = contests.iter().map(|contest| contest.alive(classes)).collect();
-        let mut decided = vec![(0, false); self.logits.len() * width];
-        let rows = decided.par_chunks_mut(CHUNK * width).enumerate();
-        rows.try_for_each(|(chunk, decided)| -> Result<()> {
-            let mut scratch = SizeScratch::default();
-            let mut own = vec![vec![OwnSizes::default(); candidates.len()]; width];
-            for (row, decided) in (chunk * CHUNK..).zip(decided.chunks_exact_mut(width)) {
-                let tests = |slot: usize| splits[slot / levels].tests(row) && !contests[slot].is_full();
-                for (candidate, place) in candidates.iter().enumerate() {
-                    let wanted = |slot: &usize| tests(*slot) && alive[*slot].contains(&candidate);
-                    let wanted: Vec<usize> = (0..width).filter(wanted).collect();
-                    if wanted.is_empty() {
-                        continue;
-                    }
-                    self.visit(&self.scored[*place], row, &mut scratch, |sizes| {
-                        for slot in wanted {
-                            let (rival, own) = (contests[slot].rival(candidate), &mut own[slot][candidate]);
-                            (own.at_low, own.at_high) = (sizes.at(rival.low), sizes.at(rival.high));
-                            own.between.clear();
-                            own.between.extend((own.at_low..own.at_high).map(|label| sizes.score_at(label)));
-                        }
-                    })?;
-                }
-                for (slot, out) in decided.iter_mut().enumerate() {
-                    let truth = |place: usize| self.scored[place].truth[row];
-                    let (size, covered) = match contests[slot].is_full() {
-                        true => (classes, true),
-                        false if tests(slot) => contests[slot].decide(&alive[slot], &own[slot], truth),
-                        false => (0, false),
-                    };
-                    *out = (size as u32, covered);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(decided)
-    }
-
     /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of
     /// the calibrating rows.
     fn judging_sizes(&self, place: usize) -> Result<[Vec<u64>; 2]> {
         let levels = self.plan.alphas.len();
         let zero = || [0, 1].map(|_| vec![0u64; self.plan.splits.len() * levels]);
         let thresholds = &self.scored[place].thresholds;
+        let ways: [fn(&Thresholds) -> &[f64]; 2] = [|q| &q.judging, |q| &q.paper_judging];
+        let spans = ways.map(|way| Spans::of(levels, thresholds.iter().map(way)));
         self.fold_rows(
             place,
             zero,
             |totals, row, sizes| {
-                for (number, _) in self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row)) {
-                    let ways = [&thresholds[number].judging, &thresholds[number].paper_judging];
-                    for (total, thresholds) in totals.iter_mut().zip(ways) {
-                        for (level, threshold) in thresholds.iter().enumerate() {
-                            total[number * levels + level] += sizes.at(*threshold) as u64;
+                for ((total, way), spans) in totals.iter_mut().zip(ways).zip(&spans) {
+                    let spans = spans.of_row(sizes);
+                    let tuned = self.plan.splits.iter().zip(thresholds).zip(total.chunks_exact_mut(levels));
+                    for ((_, thresholds), total) in tuned.filter(|((split, _), _)| split.tunes(row)) {
+                        for ((total, threshold), span) in total.iter_mut().zip(way(thresholds)).zip(&spans) {
+                            *total += sizes.at_within(*threshold, *span) as u64;
                         }
                     }
                 }
@@ -479,17 +371,20 @@ impl<T: Logit> Bench<'_, T> {
         let levels = self.plan.alphas.len();
         let scored = &self.scored[place];
         let width = picks.len() * levels;
+        let picked = |pick: &(usize, f64)| if pick.0 == place { pick.1 } else { f64::NAN };
+        let spans = Spans::of(levels, picks.iter().map(|picks| picks.iter().map(picked)));
         let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
         rows.try_for_each(|(chunk, sizes)| {
             let mut scratch = SizeScratch::default();
             for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
                 self.visit(scored, row, &mut scratch, |sizes| {
+                    let spans = spans.of_row(sizes);
                     for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {
                         if split.tests(row) {
                             let out = &mut out[number * levels..][..levels];
-                            for ((chosen, threshold), out) in picks.iter().zip(out) {
+                            for (((chosen, threshold), out), span) in picks.iter().zip(out).zip(&spans) {
                                 if *chosen == place {
-                                    *out = sizes.at(*threshold) as u32;
+                                    *out = sizes.at_within(*threshold, *span) as u32;
                                 }
                             }
                         }
@@ -555,15 +450,17 @@ impl<T: Logit> Bench<'_, T> {
         let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
         let splits = &self.plan.splits[..self.plan.sweep_splits];
         let levels = self.plan.alphas.len();
-        let scored = &self.scored[place];
+        let scored = &self.scored[place].thresholds[..splits.len()];
+        let spans = Spans::of(levels, scored.iter().map(thresholds));
         let totals = self.fold_rows(
             place,
             || vec![0u64; splits.len() * levels],
             |totals, row, sizes| {
+                let spans = spans.of_row(sizes);
                 for (number, _) in splits.iter().enumerate().filter(|(_, split)| counts(split, row)) {
-                    let thresholds = thresholds(&scored.thresholds[number]);
-                    for (total, threshold) in totals[number * levels..].iter_mut().zip(thresholds) {
-                        *total += sizes.at(*threshold) as u64;
+                    let thresholds = thresholds(&scored[number]).iter().zip(&spans);
+                    for (total, (threshold, span)) in totals[number * levels..].iter_mut().zip(thresholds) {
+                        *total += sizes.at_within(*threshold, *span) as u64;
                     }
                 }
             },

@@ -2,13 +2,15 @@
 //!
 //! A study asks for the size of the same row's set at hundreds of thresholds, splits × levels. Where all
 //! scores of a row cost little more than one, they are computed in order, and a size is found by bisection.
-//! For the entmax family each score is a pass over the row; there, few scores tell the sizes
-//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex.
+//! For the entmax family each score is a pass over the labels ahead; there, few scores tell the sizes
+//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex. Splits differ little in their thresholds, so
+//! most rows have the same size at the least and the largest of a level, and nothing is left to find ([`SizeSpan`]).
 
 mod known_scores;
 
 pub use self::known_scores::KnownScores;
 
+use crate::kernel::{Order, gap_norm, keep_lanes};
 use crate::score::paths::{Paths, Question};
 use crate::score::ranked::RankedSoftmax;
 use crate::{Draw, EntmaxScore, Gamma, Logit, Row, Score, ScoreSpec};
@@ -26,8 +28,18 @@ enum Scores<'a> {
     Known { known: &'a mut KnownScores, gaps: &'a [f64], score: &'a dyn Fn(usize) -> f64 },
 }
 
-/// Up to here scoring all labels is cheaper than finding out which to score.
+/// Set sizes of a row between two thresholds, from [`RowSizes::between`].
+#[derive(Clone, Copy, Debug)]
+pub struct SizeSpan {
+    least: usize,
+    most: usize,
+}
+
+/// Up to here scoring all labels is cheaper than finding out which to score, and all scores are kept.
 const FEW_CLASSES: usize = 32;
+
+/// Best labels that are laid out apart from the row: who is scored adds up those ahead and nobody else.
+const HEADS: [usize; 4] = [32, 64, 128, 256];
 
 /// Memory that rows use one after another.
 #[derive(Debug, Default)]
@@ -62,12 +74,20 @@ fn slack(threshold: f64) -> f64 {
 pub struct RankedRow {
     ranked: RankedSoftmax,
     draw: Draw,
+    /// The logits of the best labels, for as many of [`HEADS`] as leave some out, each in its lane.
+    heads: Vec<Vec<f64>>,
 }
 
 impl RankedRow {
     /// Ranks the row; `draw` is the one of the randomised scores that will be asked about.
     pub fn new<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
-        Self { ranked: RankedSoftmax::new(row, draw), draw }
+        let ranked = RankedSoftmax::new(row, draw);
+        let heads = HEADS.iter().map_while(|best| {
+            let mut labels = ranked.labels().get(..*best)?.to_vec();
+            labels.sort_unstable();
+            Some(keep_lanes(row.logits(), &labels))
+        });
+        Self { heads: heads.collect(), ranked, draw }
     }
 
     /// The score of a label in the row that was ranked.
@@ -90,38 +110,74 @@ impl RankedRow {
         ask: impl FnOnce(&mut RowSizes<'_>),
     ) {
         let classes = row.classes();
-        let (ranked, SizeScratch { scores, by_label }) = (&self.ranked, scratch);
+        let SizeScratch { scores, by_label } = scratch;
+        if classes <= FEW_CLASSES {
+            if known.all.is_empty() {
+                self.scores_into(spec, row, cutoff, by_label, &mut known.all);
+            }
+            return ask(&mut RowSizes { classes, scores: Scores::Sorted(&known.all) });
+        }
         scores.clear();
         match spec {
+            ScoreSpec::Entmax(EntmaxScore { gamma }) if *gamma != Gamma::SOFTMAX && gamma.delta() >= 1.0 => {
+                self.gaps_into(row, cutoff, scores);
+                let score = |place: usize| self.entmax(*gamma, row, place);
+                let scores = Scores::Known { known, gaps: scores, score: &score };
+                ask(&mut RowSizes { classes, scores });
+            }
+            _ => {
+                self.scores_into(spec, row, cutoff, by_label, scores);
+                ask(&mut RowSizes { classes, scores: Scores::Sorted(scores) });
+            }
+        }
+    }
+
+    /// How far labels are behind the best, down the ranking and up to `cutoff`: no entmax score is below its label's gap.
+    fn gaps_into<T: Logit>(&self, row: Row<'_, T>, cutoff: f64, out: &mut Vec<f64>) {
+        let gaps = self.ranked.labels().iter().map(|label| row.max() - row.logit(*label));
+        out.extend(gaps.take_while(|gap| *gap <= cutoff));
+    }
+
+    /// The entmax score of the label at `place`, counted from 0 down the ranking.
+    fn entmax<T: Logit>(&self, gamma: Gamma, row: Row<'_, T>, place: usize) -> f64 {
+        let (logit, order) = (row.logit(self.ranked.labels()[place]), Order::from(gamma));
+        match HEADS.iter().zip(&self.heads).find(|(best, _)| place < **best) {
+            Some((_, head)) => gap_norm(head, row.max(), logit, order),
+            None => gap_norm(row.logits(), row.max(), logit, order),
+        }
+    }
+
+    /// All scores up to `cutoff`, ascending, and perhaps some beyond.
+    fn scores_into<T: Logit>(
+        &self,
+        spec: &ScoreSpec,
+        row: Row<'_, T>,
+        cutoff: f64,
+        by_label: &mut Vec<f64>,
+        out: &mut Vec<f64>,
+    ) {
+        let ranked = &self.ranked;
+        match spec {
             ScoreSpec::Entmax(EntmaxScore { gamma }) => {
-                let gaps = ranked.labels().iter().map(|label| row.max() - row.logit(*label));
-                // No score is below its label's gap.
-                scores.extend(gaps.take_while(|gap| *gap <= cutoff));
-                let score = |place: usize| spec.score(row, ranked.labels()[place]);
-                if *gamma == Gamma::SOFTMAX {
-                    // The gaps are the scores.
-                } else if classes <= FEW_CLASSES || gamma.delta() < 1.0 {
-                    let within = scores.len();
-                    scores.clear();
-                    scores.extend((0..within).map(score));
-                } else {
-                    let scores = Scores::Known { known, gaps: scores, score: &score };
-                    return ask(&mut RowSizes { classes, scores });
+                self.gaps_into(row, cutoff, out);
+                // At γ = 1 the gaps are the scores.
+                if *gamma != Gamma::SOFTMAX {
+                    out.iter_mut()
+                        .enumerate()
+                        .for_each(|(place, out)| *out = self.entmax(*gamma, row, place));
                 }
             }
             ScoreSpec::Raps(raps) if raps.draw == self.draw => {
-                let all = (0..ranked.labels().len()).map(|place| ranked.raps(raps, place));
-                scores.extend(all.take_while(|score| *score <= cutoff + slack(cutoff)));
+                ranked.raps_into(raps, cutoff + slack(cutoff), out);
             }
             _ => {
-                by_label.resize(classes, 0.0);
+                by_label.resize(row.classes(), 0.0);
                 spec.ask(AllOfRow { row, out: by_label });
-                scores.extend(ranked.labels().iter().map(|label| by_label[*label as usize]));
+                out.extend(ranked.labels().iter().map(|label| by_label[*label as usize]));
             }
         }
         // In order already but for rounding, which sorting finds out at once.
-        scores.sort_unstable_by(f64::total_cmp);
-        ask(&mut RowSizes { classes, scores: Scores::Sorted(scores) });
+        out.sort_unstable_by(f64::total_cmp);
     }
 }
 
@@ -145,6 +201,17 @@ impl RowSizes<'_> {
             Scores::Sorted(scores) => scores[place],
             Scores::Known { score, .. } => score(place),
         }
+    }
+
+    /// The sizes at two thresholds, between which those of all others between them lie.
+    pub fn between(&mut self, low: f64, high: f64) -> SizeSpan {
+        SizeSpan { least: self.at(low), most: self.at(high) }
+    }
+
+    /// The same as [`at`](Self::at) for a threshold between the two of a span.
+    #[inline]
+    pub fn at_within(&mut self, threshold: f64, span: SizeSpan) -> usize {
+        if span.least == span.most { span.least } else { self.at(threshold) }
     }
 
     /// Labels in the row's set: those that score at most `threshold`.

@@ -7,9 +7,14 @@
 
 use super::slack;
 
-/// Scores of some labels of a row, in the order of its ranking.
+/// What visits of a row have found out about its scores.
 #[derive(Clone, Debug, Default)]
-pub struct KnownScores(Vec<Known>);
+pub struct KnownScores {
+    /// Some labels', in the order of the ranking.
+    some: Vec<Known>,
+    /// All that can be asked for, ascending, where labels are few.
+    pub(super) all: Vec<f64>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -27,8 +32,8 @@ impl KnownScores {
     pub(super) fn size_at(&mut self, threshold: f64, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> usize {
         let slack = slack(threshold);
         loop {
-            let below = self.0.partition_point(|known| known.score <= threshold - slack);
-            if let Some(near) = self.0.get(below).filter(|known| known.score <= threshold + slack) {
+            let below = self.some.partition_point(|known| known.score <= threshold - slack);
+            if let Some(near) = self.some.get(below).filter(|known| known.score <= threshold + slack) {
                 return count_around(near.place, threshold, slack, gaps.len(), score);
             }
             let (inside, open) = self.undecided(below, threshold, slack, gaps);
@@ -37,15 +42,15 @@ impl KnownScores {
             }
             let place = usize::midpoint(inside, open);
             let known = Known { place, gap: gaps[place], score: score(place) };
-            let index = self.0.partition_point(|known| known.place < place);
-            self.0.insert(index, known);
+            let index = self.some.partition_point(|known| known.place < place);
+            self.some.insert(index, known);
         }
     }
 
     /// Places before the first are in, places from the second on are out; `below` scores are known to be in.
     fn undecided(&self, below: usize, threshold: f64, slack: f64, gaps: &[f64]) -> (usize, usize) {
-        let last_in = below.checked_sub(1).map(|index| self.0[index]);
-        let first_out = self.0.get(below).copied();
+        let last_in = below.checked_sub(1).map(|index| self.some[index]);
+        let first_out = self.some.get(below).copied();
         let start = last_in.map_or(0, |known| known.place + 1);
         let end = first_out.map_or(gaps.len(), |known| known.place).clamp(start, gaps.len());
         let between = &gaps[start..end];
@@ -53,8 +58,8 @@ impl KnownScores {
         if let (Some(a), Some(b)) = (last_in, first_out) {
             inside = between.partition_point(|gap| chord(a, b, *gap) <= threshold - slack);
         }
-        let before_last = below.checked_sub(2).map(|index| self.0[index]);
-        let after_first = self.0.get(below + 1).copied();
+        let before_last = below.checked_sub(2).map(|index| self.some[index]);
+        let after_first = self.some.get(below + 1).copied();
         let extensions = [before_last.zip(last_in), first_out.zip(after_first)];
         let out = |gap: f64| {
             extensions.iter().flatten().any(|(a, b)| {
