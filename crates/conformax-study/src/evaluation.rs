@@ -5,7 +5,7 @@
 //! `evaluate` run one after another for every combination; only the repetition is gone.
 
 mod all_rows;
-mod spans;
+mod asked;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -17,7 +17,7 @@ use conformax::{
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
-use crate::evaluation::spans::Spans;
+use crate::evaluation::asked::Asked;
 use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
 use crate::splits::{Split, Thresholds, Truth};
@@ -270,31 +270,24 @@ impl<T: Logit> Bench<'_, T> {
     /// the calibrating rows.
     fn judging_sizes(&self, place: usize) -> Result<[Vec<u64>; 2]> {
         let levels = self.plan.alphas.len();
-        let zero = || [0, 1].map(|_| vec![0u64; self.plan.splits.len() * levels]);
-        let thresholds = &self.scored[place].thresholds;
-        let ways: [fn(&Thresholds) -> &[f64]; 2] = [|q| &q.judging, |q| &q.paper_judging];
-        let spans = ways.map(|way| Spans::of(levels, thresholds.iter().map(way)));
-        self.fold_rows(
+        let width = self.plan.splits.len() * levels;
+        let thresholds = self.scored[place].thresholds.iter();
+        let asked = thresholds.clone().flat_map(|split| &split.judging);
+        let asked = Asked::new(asked.chain(thresholds.flat_map(|split| &split.paper_judging)).copied());
+        let totals = self.fold_rows(
             place,
-            zero,
-            |totals, row, sizes| {
-                for ((total, way), spans) in totals.iter_mut().zip(ways).zip(&spans) {
-                    let spans = spans.of_row(sizes);
-                    let tuned = self.plan.splits.iter().zip(thresholds).zip(total.chunks_exact_mut(levels));
-                    for ((_, thresholds), total) in tuned.filter(|((split, _), _)| split.tunes(row)) {
-                        for ((total, threshold), span) in total.iter_mut().zip(way(thresholds)).zip(&spans) {
-                            *total += sizes.at_within(*threshold, *span) as u64;
-                        }
-                    }
+            || vec![0u64; 2 * width],
+            |totals, row, sizes, table| {
+                let sizes = asked.of_row(sizes, table);
+                let tuned = self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row));
+                for start in tuned.flat_map(|(number, _)| [number * levels, width + number * levels]) {
+                    totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);
                 }
             },
-            |mut totals, other| {
-                for (totals, other) in totals.iter_mut().zip(&other) {
-                    totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
-                }
-                totals
-            },
-        )
+            joined,
+        )?;
+        let (own, paper) = totals.split_at(width);
+        Ok([own.to_vec(), paper.to_vec()])
     }
 
     /// Visits every row with the sizes of its sets under a score, in parallel.
@@ -302,15 +295,15 @@ impl<T: Logit> Bench<'_, T> {
         &self,
         place: usize,
         zero: impl Fn() -> A + Sync + Send,
-        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>) + Sync,
+        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>, &mut Vec<u32>) + Sync,
         join: impl Fn(A, A) -> A + Sync + Send,
     ) -> Result<A> {
         let scored = &self.scored[place];
         let chunks = (0..self.logits.len().div_ceil(CHUNK)).into_par_iter();
         let folded = chunks.map(|chunk| {
-            let (mut state, mut scratch) = (zero(), SizeScratch::default());
+            let (mut state, mut scratch, mut table) = (zero(), SizeScratch::default(), Vec::new());
             for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
-                self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes))?;
+                self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes, &mut table))?;
             }
             Ok(state)
         });
@@ -371,23 +364,26 @@ impl<T: Logit> Bench<'_, T> {
         let levels = self.plan.alphas.len();
         let scored = &self.scored[place];
         let width = picks.len() * levels;
-        let picked = |pick: &(usize, f64)| if pick.0 == place { pick.1 } else { f64::NAN };
-        let spans = Spans::of(levels, picks.iter().map(|picks| picks.iter().map(picked)));
+        let is_own = |pick: &&(usize, f64)| pick.0 == place;
+        let asked = Asked::new(picks.iter().flatten().filter(is_own).map(|(_, threshold)| *threshold));
+        // By split, where its answers start; they come in the order of the picks.
+        let starts = picks.iter().scan(0, |next, picks| {
+            let start = *next;
+            *next += picks.iter().filter(is_own).count();
+            Some(start)
+        });
+        let starts: Vec<usize> = starts.collect();
         let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
         rows.try_for_each(|(chunk, sizes)| {
-            let mut scratch = SizeScratch::default();
+            let (mut scratch, mut table) = (SizeScratch::default(), Vec::new());
             for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
                 self.visit(scored, row, &mut scratch, |sizes| {
-                    let spans = spans.of_row(sizes);
-                    for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {
-                        if split.tests(row) {
-                            let out = &mut out[number * levels..][..levels];
-                            for (((chosen, threshold), out), span) in picks.iter().zip(out).zip(&spans) {
-                                if *chosen == place {
-                                    *out = sizes.at_within(*threshold, *span) as u32;
-                                }
-                            }
-                        }
+                    let sizes = asked.of_row(sizes, &mut table);
+                    let splits =
+                        self.plan.splits.iter().zip(picks).zip(&starts).zip(out.chunks_exact_mut(levels));
+                    for (((_, picks), start), out) in splits.filter(|(((split, _), _), _)| split.tests(row)) {
+                        let own = out.iter_mut().zip(picks).filter(|(_, pick)| is_own(pick));
+                        own.zip(sizes.from(*start)).for_each(|((out, _), size)| *out = size);
                     }
                 })?;
             }
@@ -450,24 +446,19 @@ impl<T: Logit> Bench<'_, T> {
         let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
         let splits = &self.plan.splits[..self.plan.sweep_splits];
         let levels = self.plan.alphas.len();
-        let scored = &self.scored[place].thresholds[..splits.len()];
-        let spans = Spans::of(levels, scored.iter().map(thresholds));
+        let asked = self.scored[place].thresholds[..splits.len()].iter().flat_map(thresholds);
+        let asked = Asked::new(asked.copied());
         let totals = self.fold_rows(
             place,
             || vec![0u64; splits.len() * levels],
-            |totals, row, sizes| {
-                let spans = spans.of_row(sizes);
+            |totals, row, sizes, table| {
+                let sizes = asked.of_row(sizes, table);
                 for (number, _) in splits.iter().enumerate().filter(|(_, split)| counts(split, row)) {
-                    let thresholds = thresholds(&scored[number]).iter().zip(&spans);
-                    for (total, (threshold, span)) in totals[number * levels..].iter_mut().zip(thresholds) {
-                        *total += sizes.at_within(*threshold, *span) as u64;
-                    }
+                    let start = number * levels;
+                    totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);
                 }
             },
-            |mut totals, other| {
-                totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
-                totals
-            },
+            joined,
         )?;
         let sizes = totals.into_iter().enumerate().map(|(index, total)| {
             let (split, level) = (index / levels, index % levels);
@@ -476,4 +467,13 @@ impl<T: Logit> Bench<'_, T> {
         });
         Ok(sizes.collect())
     }
+}
+
+fn add((total, size): (&mut u64, u32)) {
+    *total += u64::from(size);
+}
+
+fn joined(mut totals: Vec<u64>, others: Vec<u64>) -> Vec<u64> {
+    totals.iter_mut().zip(others).for_each(|(total, other)| *total += other);
+    totals
 }

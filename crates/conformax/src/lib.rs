@@ -90,7 +90,7 @@ pub use prior::Prior;
 pub use random::Generator;
 pub use ranks::{RankChooser, Ranks};
 pub use risk::{Loss, LossSteps};
-pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch, SizeSpan};
+pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };

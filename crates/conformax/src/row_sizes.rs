@@ -3,14 +3,14 @@
 //! A study asks for the size of the same row's set at hundreds of thresholds, splits × levels. Where all
 //! scores of a row cost little more than one, they are computed in order, and a size is found by bisection.
 //! For the entmax family each score is a pass over the labels ahead; there, few scores tell the sizes
-//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex. Splits differ little in their thresholds, so
-//! most rows have the same size at the least and the largest of a level, and nothing is left to find ([`SizeSpan`]).
+//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex. Thresholds
+//! are asked for together, ascending ([`RowSizes::at_each`]): sizes grow with them, so what is found is where they do.
 
 mod known_scores;
 
 pub use self::known_scores::KnownScores;
 
-use crate::kernel::{Order, gap_norm, keep_lanes};
+use crate::kernel::{Order, Picked, gap_norm};
 use crate::score::paths::{Paths, Question};
 use crate::score::ranked::RankedSoftmax;
 use crate::{Draw, EntmaxScore, Gamma, Logit, Row, Score, ScoreSpec};
@@ -28,18 +28,11 @@ enum Scores<'a> {
     Known { known: &'a mut KnownScores, gaps: &'a [f64], score: &'a dyn Fn(usize) -> f64 },
 }
 
-/// Set sizes of a row between two thresholds, from [`RowSizes::between`].
-#[derive(Clone, Copy, Debug)]
-pub struct SizeSpan {
-    least: usize,
-    most: usize,
-}
-
 /// Up to here scoring all labels is cheaper than finding out which to score, and all scores are kept.
 const FEW_CLASSES: usize = 32;
 
-/// Best labels that are laid out apart from the row: who is scored adds up those ahead and nobody else.
-const HEADS: [usize; 4] = [32, 64, 128, 256];
+/// Best labels that are picked out of the row: who is scored adds up those ahead, and few others.
+const HEADS: [usize; 10] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 
 /// Memory that rows use one after another.
 #[derive(Debug, Default)]
@@ -74,8 +67,8 @@ fn slack(threshold: f64) -> f64 {
 pub struct RankedRow {
     ranked: RankedSoftmax,
     draw: Draw,
-    /// The logits of the best labels, for as many of [`HEADS`] as leave some out, each in its lane.
-    heads: Vec<Vec<f64>>,
+    /// The best labels, for as many of [`HEADS`] as there are.
+    heads: Vec<Picked>,
 }
 
 impl RankedRow {
@@ -85,7 +78,7 @@ impl RankedRow {
         let heads = HEADS.iter().map_while(|best| {
             let mut labels = ranked.labels().get(..*best)?.to_vec();
             labels.sort_unstable();
-            Some(keep_lanes(row.logits(), &labels))
+            Some(Picked::new(row.logits(), &labels))
         });
         Self { heads: heads.collect(), ranked, draw }
     }
@@ -142,7 +135,7 @@ impl RankedRow {
     fn entmax<T: Logit>(&self, gamma: Gamma, row: Row<'_, T>, place: usize) -> f64 {
         let (logit, order) = (row.logit(self.ranked.labels()[place]), Order::from(gamma));
         match HEADS.iter().zip(&self.heads).find(|(best, _)| place < **best) {
-            Some((_, head)) => gap_norm(head, row.max(), logit, order),
+            Some((_, head)) => head.gap_norm(row.max(), logit, order),
             None => gap_norm(row.logits(), row.max(), logit, order),
         }
     }
@@ -203,15 +196,19 @@ impl RowSizes<'_> {
         }
     }
 
-    /// The sizes at two thresholds, between which those of all others between them lie.
-    pub fn between(&mut self, low: f64, high: f64) -> SizeSpan {
-        SizeSpan { least: self.at(low), most: self.at(high) }
-    }
-
-    /// The same as [`at`](Self::at) for a threshold between the two of a span.
-    #[inline]
-    pub fn at_within(&mut self, threshold: f64, span: SizeSpan) -> usize {
-        if span.least == span.most { span.least } else { self.at(threshold) }
+    /// The sizes at ascending thresholds, one by one in `out`.
+    pub fn at_each(&mut self, thresholds: &[f64], out: &mut [u32]) {
+        let finite = thresholds.partition_point(|threshold| *threshold < f64::INFINITY);
+        let (thresholds, (out, full)) = (&thresholds[..finite], out.split_at_mut(finite));
+        full.fill(self.classes as u32);
+        match &mut self.scores {
+            Scores::Sorted(scores) => {
+                let least =
+                    thresholds.first().map_or(0, |least| scores.partition_point(|score| score <= least));
+                sizes_between(least, &scores[least..], thresholds, out);
+            }
+            Scores::Known { known, gaps, score } => known.sizes_at(thresholds, gaps, *score, out),
+        }
     }
 
     /// Labels in the row's set: those that score at most `threshold`.
@@ -227,4 +224,18 @@ impl RowSizes<'_> {
             }
         }
     }
+}
+
+/// Sizes at ascending thresholds: `least` at the first, and one more from each of the ascending scores on.
+fn sizes_between(least: usize, scores: &[f64], thresholds: &[f64], out: &mut [u32]) {
+    let (mut size, mut start) = (least as u32, 0);
+    for score in scores {
+        let end = start + thresholds[start..].partition_point(|threshold| threshold < score);
+        out[start..end].fill(size);
+        if end == thresholds.len() {
+            return;
+        }
+        (size, start) = (size + 1, end);
+    }
+    out[start..].fill(size);
 }

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 
 use super::{Bench, CHUNK, Outcome};
 use crate::error::Result;
-use crate::evaluation::spans::Spans;
+use crate::evaluation::asked::Asked;
 use crate::selection::{Contest, OwnSizes, Pairs};
 use crate::splits::Split;
 
@@ -52,24 +52,23 @@ impl<T: Logit> Bench<'_, T> {
     /// Pairs of calibration rows and labels around a candidate's threshold, by split and level.
     fn pairs(&self, place: usize, splits: &[Split]) -> Result<Vec<Pairs>> {
         let levels = self.plan.alphas.len();
-        let thresholds = &self.scored[place].thresholds[..splits.len()];
-        let spans = Spans::around(levels, thresholds);
+        let (width, asked) = (splits.len() * levels, self.asked_around(place, splits));
+        let thresholds = &self.scored[place].thresholds;
         self.fold_rows(
             place,
-            || vec![Pairs::default(); splits.len() * levels],
-            |pairs, row, sizes| {
-                let spans = spans.of_row(sizes);
+            || vec![Pairs::default(); width],
+            |pairs, row, sizes, table| {
+                let around = asked.of_row(sizes, table);
                 for (number, _) in splits.iter().enumerate().filter(|(_, split)| !split.tests(row)) {
-                    let around = thresholds[number].before.iter().zip(&thresholds[number].calibration);
-                    let levels = pairs[number * levels..].iter_mut().zip(around).zip(&spans);
-                    for ((pairs, (low, high)), span) in levels {
+                    let start = number * levels;
+                    let counts = around.from(start).zip(around.from(width + start));
+                    let calibrated = pairs[start..].iter_mut().zip(&thresholds[number].calibration);
+                    for ((pairs, high), (inner, outer)) in calibrated.zip(counts) {
                         // Full sets need no count.
                         if *high < f64::INFINITY {
-                            let (inner, outer) =
-                                (sizes.at_within(*low, *span), sizes.at_within(*high, *span));
-                            pairs.at_low += inner as u64;
-                            pairs.at_high += outer as u64;
-                            pairs.between.extend((inner..outer).map(|label| sizes.score_at(label)));
+                            pairs.at_low += u64::from(inner);
+                            pairs.at_high += u64::from(outer);
+                            pairs.between.extend((inner..outer).map(|label| sizes.score_at(label as usize)));
                         }
                     }
                 }
@@ -79,6 +78,13 @@ impl<T: Logit> Bench<'_, T> {
                 pairs
             },
         )
+    }
+
+    /// By split and level, the scores of the ranks before the thresholds; then the thresholds.
+    fn asked_around(&self, place: usize, splits: &[Split]) -> Asked {
+        let thresholds = self.scored[place].thresholds[..splits.len()].iter();
+        let before = thresholds.clone().flat_map(|split| &split.before);
+        Asked::new(before.chain(thresholds.flat_map(|split| &split.calibration)).copied())
     }
 
     /// The size of each test row's set and whether it holds the true label, by row, split and level.
@@ -97,14 +103,12 @@ impl<T: Logit> Bench<'_, T> {
         };
         // By candidate, where it can win.
         let wanted: Vec<Vec<usize>> = (0..candidates.len()).map(|candidate| contested(&candidate)).collect();
-        let spans = candidates
-            .iter()
-            .map(|place| Spans::around(levels, &self.scored[*place].thresholds[..splits.len()]));
-        let spans: Vec<Spans> = spans.collect();
+        let asked = candidates.iter().map(|place| self.asked_around(*place, splits));
+        let asked: Vec<Asked> = asked.collect();
         let mut decided = vec![(0, false); self.logits.len() * width];
         let rows = decided.par_chunks_mut(CHUNK * width).enumerate();
         rows.try_for_each(|(chunk, decided)| -> Result<()> {
-            let mut scratch = SizeScratch::default();
+            let (mut scratch, mut table) = (SizeScratch::default(), Vec::new());
             let mut own = vec![vec![OwnSizes::default(); candidates.len()]; width];
             for (row, decided) in (chunk * CHUNK..).zip(decided.chunks_exact_mut(width)) {
                 let tests = |slot: usize| splits[slot / levels].tests(row);
@@ -113,12 +117,10 @@ impl<T: Logit> Bench<'_, T> {
                         continue;
                     }
                     self.visit(&self.scored[*place], row, &mut scratch, |sizes| {
-                        let spans = spans[candidate].of_row(sizes);
+                        let around = asked[candidate].of_row(sizes, &mut table);
                         for slot in wanted[candidate].iter().copied().filter(|slot| tests(*slot)) {
-                            let (rival, span) = (contests[slot].rival(candidate), spans[slot % levels]);
                             let own = &mut own[slot][candidate];
-                            own.at_low = sizes.at_within(rival.low, span);
-                            own.at_high = sizes.at_within(rival.high, span);
+                            (own.at_low, own.at_high) = (around.one(slot), around.one(width + slot));
                             own.between.clear();
                             own.between.extend((own.at_low..own.at_high).map(|label| sizes.score_at(label)));
                         }
