@@ -1,7 +1,7 @@
 //! One benchmark through every procedure, level and split.
 //!
 //! A row's scores depend on neither split nor level, so each row is visited once per score and asked for the
-//! sizes of its sets at all thresholds together. The numbers equal those of `calibrate`, `predict` and
+//! sizes of its sets at all thresholds together ([`Asked`]). The numbers equal those of `calibrate`, `predict` and
 //! `evaluate` run one after another for every combination; only the repetition is gone.
 
 mod all_rows;

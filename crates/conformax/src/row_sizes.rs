@@ -3,8 +3,8 @@
 //! A study asks for the size of the same row's set at hundreds of thresholds, splits × levels. Where all
 //! scores of a row cost little more than one, they are computed in order, and a size is found by bisection.
 //! For the entmax family each score is a pass over the labels ahead; there, few scores tell the sizes
-//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex. Thresholds
-//! are asked for together, ascending ([`RowSizes::at_each`]): sizes grow with them, so what is found is where they do.
+//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex. Thresholds are asked for together,
+//! ascending ([`RowSizes::at_each`]): sizes grow with them, so what is found is where they do.
 
 mod known_scores;
 
@@ -92,7 +92,7 @@ impl RankedRow {
     }
 
     /// Calls `ask` with the sizes of the row that was ranked. No finite threshold above `cutoff` will be asked for;
-    /// `known` holds what earlier calls with the same row and score found out.
+    /// `known` holds what earlier calls with the same row, score and cutoff found out.
     pub fn with_sizes<T: Logit>(
         &self,
         spec: &ScoreSpec,
@@ -125,7 +125,7 @@ impl RankedRow {
         }
     }
 
-    /// How far labels are behind the best, down the ranking and up to `cutoff`: no entmax score is below its label's gap.
+    /// How far labels are behind the best, down the ranking and up to `cutoff`: no entmax score is below its gap.
     fn gaps_into<T: Logit>(&self, row: Row<'_, T>, cutoff: f64, out: &mut Vec<f64>) {
         let gaps = self.ranked.labels().iter().map(|label| row.max() - row.logit(*label));
         out.extend(gaps.take_while(|gap| *gap <= cutoff));

@@ -88,9 +88,9 @@ pub(crate) fn keep_lanes<T: Element>(row: &[T], labels: &[u32]) -> Vec<f64> {
     kept
 }
 
-/// Some of a row's labels, with the same norm to the bit for pivots that no other label is ahead of. [`keep_lanes`] leaves
-/// holes where lanes fill unevenly; here terms are computed side by side and then added to their lanes, in the order of
-/// the row. That pays where a term costs much more than an addition.
+/// Some of a row's labels, with the same norm to the bit for pivots that no other label is ahead of. [`keep_lanes`]
+/// leaves holes where lanes fill unevenly; here terms are computed side by side and then added to their lanes, in the
+/// order of the row. That pays where a term costs much more than an addition.
 #[derive(Clone, Debug)]
 pub(crate) struct Picked {
     /// In index order, padded with −∞ to a multiple of [`SIDE_BY_SIDE`].
