@@ -1,8 +1,11 @@
 //! One benchmark through every procedure, level and split.
 //!
 //! A row's scores depend on neither split nor level, so each row is visited once per score and asked for the
-//! sizes of its sets at all thresholds together. The numbers equal those of `calibrate`, `predict` and
+//! sizes of its sets at all thresholds together ([`Asked`]). The numbers equal those of `calibrate`, `predict` and
 //! `evaluate` run one after another for every combination; only the repetition is gone.
+
+mod all_rows;
+mod asked;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,9 +17,9 @@ use conformax::{
 use rayon::prelude::*;
 
 use crate::error::{Error, Result};
+use crate::evaluation::asked::Asked;
 use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
-use crate::selection::{Contest, OwnSizes, Pairs};
 use crate::splits::{Split, Thresholds, Truth};
 
 /// Rows that one task visits.
@@ -263,146 +266,28 @@ impl<T: Logit> Bench<'_, T> {
         Ok((picks(0)?, picks(1)?))
     }
 
-    /// The outcomes by split and level where no rows are set aside.
-    fn select(&self, candidates: &[usize]) -> Result<Vec<Vec<Outcome>>> {
-        let levels = self.plan.alphas.len();
-        let splits = &self.plan.splits[..self.plan.selection_splits];
-        if splits.is_empty() {
-            return Ok(Vec::new());
-        }
-        let pairs = candidates.par_iter().map(|place| self.pairs(*place, splits));
-        let mut pairs: Vec<Vec<Pairs>> = pairs.collect::<Result<_>>()?;
-        let contests = (0..splits.len() * levels).map(|slot| {
-            let (split, level) = (slot / levels, slot % levels);
-            Contest::new(candidates.iter().zip(&mut pairs).map(|(place, pairs)| {
-                let thresholds = &self.scored[*place].thresholds[split];
-                let around = (thresholds.before[level], thresholds.calibration[level]);
-                (*place, around, std::mem::take(&mut pairs[slot]))
-            }))
-        });
-        let contests: Vec<Contest> = contests.collect();
-        let decided = self.decide(candidates, splits, &contests)?;
-        let judged = splits.iter().enumerate().map(|(number, split)| {
-            let mut tallies = vec![Tally::new(self.logits.classes()); levels];
-            for row in split.test.iter().map(|row| *row as usize) {
-                for (level, tally) in tallies.iter_mut().enumerate() {
-                    let (size, covered) = decided[(row * splits.len() + number) * levels + level];
-                    tally.add_outcome(size as usize, covered, self.labels[row]);
-                }
-            }
-            let outcomes = tallies.iter().zip(self.plan.alphas).enumerate();
-            outcomes
-                .map(|(level, (tally, alpha))| -> Result<Outcome> {
-                    let leader = contests[number * levels + level].leader();
-                    let metrics = tally.metrics(*alpha, self.plan.strata)?;
-                    Ok(Outcome { score: self.scored[leader.score].spec, threshold: leader.high, metrics })
-                })
-                .collect()
-        });
-        judged.collect()
-    }
-
-    /// Pairs of calibration rows and labels around a candidate's threshold, by split and level.
-    fn pairs(&self, place: usize, splits: &[Split]) -> Result<Vec<Pairs>> {
-        let levels = self.plan.alphas.len();
-        let thresholds = &self.scored[place].thresholds;
-        self.fold_rows(
-            place,
-            || vec![Pairs::default(); splits.len() * levels],
-            |pairs, row, sizes| {
-                for (number, _) in splits.iter().enumerate().filter(|(_, split)| !split.tests(row)) {
-                    let around = thresholds[number].before.iter().zip(&thresholds[number].calibration);
-                    for (pairs, (low, high)) in pairs[number * levels..].iter_mut().zip(around) {
-                        // Full sets need no count.
-                        if *high < f64::INFINITY {
-                            let (inner, outer) = (sizes.at(*low), sizes.at(*high));
-                            pairs.at_low += inner as u64;
-                            pairs.at_high += outer as u64;
-                            pairs.between.extend((inner..outer).map(|label| sizes.score_at(label)));
-                        }
-                    }
-                }
-            },
-            |mut pairs, other| {
-                pairs.iter_mut().zip(other).for_each(|(pairs, other)| pairs.join(other));
-                pairs
-            },
-        )
-    }
-
-    /// The size of each test row's set and whether it holds the true label, by row, split and level.
-    fn decide(
-        &self,
-        candidates: &[usize],
-        splits: &[Split],
-        contests: &[Contest],
-    ) -> Result<Vec<(u32, bool)>> {
-        let levels = self.plan.alphas.len();
-        let (classes, width) = (self.logits.classes(), contests.len());
-        let alive: Vec<Vec<usize>> = contests.iter().map(|contest| contest.alive(classes)).collect();
-        let mut decided = vec![(0, false); self.logits.len() * width];
-        let rows = decided.par_chunks_mut(CHUNK * width).enumerate();
-        rows.try_for_each(|(chunk, decided)| -> Result<()> {
-            let mut scratch = SizeScratch::default();
-            let mut own = vec![vec![OwnSizes::default(); candidates.len()]; width];
-            for (row, decided) in (chunk * CHUNK..).zip(decided.chunks_exact_mut(width)) {
-                let tests = |slot: usize| splits[slot / levels].tests(row) && !contests[slot].is_full();
-                for (candidate, place) in candidates.iter().enumerate() {
-                    let wanted = |slot: &usize| tests(*slot) && alive[*slot].contains(&candidate);
-                    let wanted: Vec<usize> = (0..width).filter(wanted).collect();
-                    if wanted.is_empty() {
-                        continue;
-                    }
-                    self.visit(&self.scored[*place], row, &mut scratch, |sizes| {
-                        for slot in wanted {
-                            let (rival, own) = (contests[slot].rival(candidate), &mut own[slot][candidate]);
-                            (own.at_low, own.at_high) = (sizes.at(rival.low), sizes.at(rival.high));
-                            own.between.clear();
-                            own.between.extend((own.at_low..own.at_high).map(|label| sizes.score_at(label)));
-                        }
-                    })?;
-                }
-                for (slot, out) in decided.iter_mut().enumerate() {
-                    let truth = |place: usize| self.scored[place].truth[row];
-                    let (size, covered) = match contests[slot].is_full() {
-                        true => (classes, true),
-                        false if tests(slot) => contests[slot].decide(&alive[slot], &own[slot], truth),
-                        false => (0, false),
-                    };
-                    *out = (size as u32, covered);
-                }
-            }
-            Ok(())
-        })?;
-        Ok(decided)
-    }
-
     /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of
     /// the calibrating rows.
     fn judging_sizes(&self, place: usize) -> Result<[Vec<u64>; 2]> {
         let levels = self.plan.alphas.len();
-        let zero = || [0, 1].map(|_| vec![0u64; self.plan.splits.len() * levels]);
-        let thresholds = &self.scored[place].thresholds;
-        self.fold_rows(
+        let width = self.plan.splits.len() * levels;
+        let thresholds = self.scored[place].thresholds.iter();
+        let asked = thresholds.clone().flat_map(|split| &split.judging);
+        let asked = Asked::new(asked.chain(thresholds.flat_map(|split| &split.paper_judging)).copied());
+        let totals = self.fold_rows(
             place,
-            zero,
-            |totals, row, sizes| {
-                for (number, _) in self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row)) {
-                    let ways = [&thresholds[number].judging, &thresholds[number].paper_judging];
-                    for (total, thresholds) in totals.iter_mut().zip(ways) {
-                        for (level, threshold) in thresholds.iter().enumerate() {
-                            total[number * levels + level] += sizes.at(*threshold) as u64;
-                        }
-                    }
+            || vec![0u64; 2 * width],
+            |totals, row, sizes, table| {
+                let sizes = asked.of_row(sizes, table);
+                let tuned = self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row));
+                for start in tuned.flat_map(|(number, _)| [number * levels, width + number * levels]) {
+                    totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);
                 }
             },
-            |mut totals, other| {
-                for (totals, other) in totals.iter_mut().zip(&other) {
-                    totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
-                }
-                totals
-            },
-        )
+            joined,
+        )?;
+        let (own, paper) = totals.split_at(width);
+        Ok([own.to_vec(), paper.to_vec()])
     }
 
     /// Visits every row with the sizes of its sets under a score, in parallel.
@@ -410,15 +295,15 @@ impl<T: Logit> Bench<'_, T> {
         &self,
         place: usize,
         zero: impl Fn() -> A + Sync + Send,
-        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>) + Sync,
+        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>, &mut Vec<u32>) + Sync,
         join: impl Fn(A, A) -> A + Sync + Send,
     ) -> Result<A> {
         let scored = &self.scored[place];
         let chunks = (0..self.logits.len().div_ceil(CHUNK)).into_par_iter();
         let folded = chunks.map(|chunk| {
-            let (mut state, mut scratch) = (zero(), SizeScratch::default());
+            let (mut state, mut scratch, mut table) = (zero(), SizeScratch::default(), Vec::new());
             for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
-                self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes))?;
+                self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes, &mut table))?;
             }
             Ok(state)
         });
@@ -479,20 +364,26 @@ impl<T: Logit> Bench<'_, T> {
         let levels = self.plan.alphas.len();
         let scored = &self.scored[place];
         let width = picks.len() * levels;
+        let is_own = |pick: &&(usize, f64)| pick.0 == place;
+        let asked = Asked::new(picks.iter().flatten().filter(is_own).map(|(_, threshold)| *threshold));
+        // By split, where its answers start; they come in the order of the picks.
+        let starts = picks.iter().scan(0, |next, picks| {
+            let start = *next;
+            *next += picks.iter().filter(is_own).count();
+            Some(start)
+        });
+        let starts: Vec<usize> = starts.collect();
         let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
         rows.try_for_each(|(chunk, sizes)| {
-            let mut scratch = SizeScratch::default();
+            let (mut scratch, mut table) = (SizeScratch::default(), Vec::new());
             for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
                 self.visit(scored, row, &mut scratch, |sizes| {
-                    for (number, (split, picks)) in self.plan.splits.iter().zip(picks).enumerate() {
-                        if split.tests(row) {
-                            let out = &mut out[number * levels..][..levels];
-                            for ((chosen, threshold), out) in picks.iter().zip(out) {
-                                if *chosen == place {
-                                    *out = sizes.at(*threshold) as u32;
-                                }
-                            }
-                        }
+                    let sizes = asked.of_row(sizes, &mut table);
+                    let splits =
+                        self.plan.splits.iter().zip(picks).zip(&starts).zip(out.chunks_exact_mut(levels));
+                    for (((_, picks), start), out) in splits.filter(|(((split, _), _), _)| split.tests(row)) {
+                        let own = out.iter_mut().zip(picks).filter(|(_, pick)| is_own(pick));
+                        own.zip(sizes.from(*start)).for_each(|((out, _), size)| *out = size);
                     }
                 })?;
             }
@@ -555,22 +446,19 @@ impl<T: Logit> Bench<'_, T> {
         let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
         let splits = &self.plan.splits[..self.plan.sweep_splits];
         let levels = self.plan.alphas.len();
-        let scored = &self.scored[place];
+        let asked = self.scored[place].thresholds[..splits.len()].iter().flat_map(thresholds);
+        let asked = Asked::new(asked.copied());
         let totals = self.fold_rows(
             place,
             || vec![0u64; splits.len() * levels],
-            |totals, row, sizes| {
+            |totals, row, sizes, table| {
+                let sizes = asked.of_row(sizes, table);
                 for (number, _) in splits.iter().enumerate().filter(|(_, split)| counts(split, row)) {
-                    let thresholds = thresholds(&scored.thresholds[number]);
-                    for (total, threshold) in totals[number * levels..].iter_mut().zip(thresholds) {
-                        *total += sizes.at(*threshold) as u64;
-                    }
+                    let start = number * levels;
+                    totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);
                 }
             },
-            |mut totals, other| {
-                totals.iter_mut().zip(other).for_each(|(total, other)| *total += other);
-                totals
-            },
+            joined,
         )?;
         let sizes = totals.into_iter().enumerate().map(|(index, total)| {
             let (split, level) = (index / levels, index % levels);
@@ -579,4 +467,13 @@ impl<T: Logit> Bench<'_, T> {
         });
         Ok(sizes.collect())
     }
+}
+
+fn add((total, size): (&mut u64, u32)) {
+    *total += u64::from(size);
+}
+
+fn joined(mut totals: Vec<u64>, others: Vec<u64>) -> Vec<u64> {
+    totals.iter_mut().zip(others).for_each(|(total, other)| *total += other);
+    totals
 }

@@ -73,10 +73,6 @@ impl Contest {
             .collect()
     }
 
-    pub(crate) fn rival(&self, place: usize) -> &Rival<usize> {
-        &self.rivals[place]
-    }
-
     /// The size of a row's set and whether it holds the true label. `own` and `truth` are by candidate: those alive are
     /// read.
     pub(crate) fn decide(

@@ -23,7 +23,7 @@ pub(crate) use by_label::{MANY, Near, Scores, limit_of};
 pub use element::Element;
 pub(crate) use element::Wide;
 pub(crate) use exp_sum::{SINGLE_ERROR, exp_sum, exp_sum_in_single};
-pub(crate) use gaps::{Order, gap_norm, keep_lanes};
+pub(crate) use gaps::{Order, Picked, gap_norm, keep_lanes};
 pub(crate) use isa::{Isa, Kernel};
 pub(crate) use narrow::{Bounds, Growth, Leaders, NARROW, ROWS as TOGETHER, leaders};
 pub(crate) use prefetch::prefetch;

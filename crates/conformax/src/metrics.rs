@@ -242,7 +242,8 @@ impl Tally {
             return Err(Error::NoTestRows);
         }
         let ratio = |count: u64| count as f64 / n as f64;
-        let violation = |coverage: f64| (coverage - alpha.confidence()).abs();
+        let confidence = alpha.confidence();
+        let violation = |coverage: f64| (coverage - confidence).abs();
         let strata: Vec<Stratum> = strata.ranges().iter().map(|range| self.stratum(*range)).collect();
         let sscv = strata.iter().filter_map(|stratum| stratum.coverage).map(violation).fold(0.0, f64::max);
         let class_coverage: Vec<Option<f64>> = self.classes.iter().map(|class| class.coverage()).collect();

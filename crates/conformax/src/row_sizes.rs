@@ -2,13 +2,15 @@
 //!
 //! A study asks for the size of the same row's set at hundreds of thresholds, splits × levels. Where all
 //! scores of a row cost little more than one, they are computed in order, and a size is found by bisection.
-//! For the entmax family each score is a pass over the row; there, few scores tell the sizes
-//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex.
+//! For the entmax family each score is a pass over the labels ahead; there, few scores tell the sizes
+//! ([`KnownScores`]), except beyond γ = 2, where the score is not convex. Thresholds are asked for together,
+//! ascending ([`RowSizes::at_each`]): sizes grow with them, so what is found is where they do.
 
 mod known_scores;
 
 pub use self::known_scores::KnownScores;
 
+use crate::kernel::{Order, Picked, gap_norm};
 use crate::score::paths::{Paths, Question};
 use crate::score::ranked::RankedSoftmax;
 use crate::{Draw, EntmaxScore, Gamma, Logit, Row, Score, ScoreSpec};
@@ -26,8 +28,11 @@ enum Scores<'a> {
     Known { known: &'a mut KnownScores, gaps: &'a [f64], score: &'a dyn Fn(usize) -> f64 },
 }
 
-/// Up to here scoring all labels is cheaper than finding out which to score.
+/// Up to here scoring all labels is cheaper than finding out which to score, and all scores are kept.
 const FEW_CLASSES: usize = 32;
+
+/// Best labels that are picked out of the row: who is scored adds up those ahead, and few others.
+const HEADS: [usize; 10] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256];
 
 /// Memory that rows use one after another.
 #[derive(Debug, Default)]
@@ -62,12 +67,20 @@ fn slack(threshold: f64) -> f64 {
 pub struct RankedRow {
     ranked: RankedSoftmax,
     draw: Draw,
+    /// The best labels, for as many of [`HEADS`] as there are.
+    heads: Vec<Picked>,
 }
 
 impl RankedRow {
     /// Ranks the row; `draw` is the one of the randomised scores that will be asked about.
     pub fn new<T: Logit>(row: Row<'_, T>, draw: Draw) -> Self {
-        Self { ranked: RankedSoftmax::new(row, draw), draw }
+        let ranked = RankedSoftmax::new(row, draw);
+        let heads = HEADS.iter().map_while(|best| {
+            let mut labels = ranked.labels().get(..*best)?.to_vec();
+            labels.sort_unstable();
+            Some(Picked::new(row.logits(), &labels))
+        });
+        Self { heads: heads.collect(), ranked, draw }
     }
 
     /// The score of a label in the row that was ranked.
@@ -79,7 +92,7 @@ impl RankedRow {
     }
 
     /// Calls `ask` with the sizes of the row that was ranked. No finite threshold above `cutoff` will be asked for;
-    /// `known` holds what earlier calls with the same row and score found out.
+    /// `known` holds what earlier calls with the same row, score and cutoff found out.
     pub fn with_sizes<T: Logit>(
         &self,
         spec: &ScoreSpec,
@@ -90,38 +103,74 @@ impl RankedRow {
         ask: impl FnOnce(&mut RowSizes<'_>),
     ) {
         let classes = row.classes();
-        let (ranked, SizeScratch { scores, by_label }) = (&self.ranked, scratch);
+        let SizeScratch { scores, by_label } = scratch;
+        if classes <= FEW_CLASSES {
+            if known.all.is_empty() {
+                self.scores_into(spec, row, cutoff, by_label, &mut known.all);
+            }
+            return ask(&mut RowSizes { classes, scores: Scores::Sorted(&known.all) });
+        }
         scores.clear();
         match spec {
+            ScoreSpec::Entmax(EntmaxScore { gamma }) if *gamma != Gamma::SOFTMAX && gamma.delta() >= 1.0 => {
+                self.gaps_into(row, cutoff, scores);
+                let score = |place: usize| self.entmax(*gamma, row, place);
+                let scores = Scores::Known { known, gaps: scores, score: &score };
+                ask(&mut RowSizes { classes, scores });
+            }
+            _ => {
+                self.scores_into(spec, row, cutoff, by_label, scores);
+                ask(&mut RowSizes { classes, scores: Scores::Sorted(scores) });
+            }
+        }
+    }
+
+    /// How far labels are behind the best, down the ranking and up to `cutoff`: no entmax score is below its gap.
+    fn gaps_into<T: Logit>(&self, row: Row<'_, T>, cutoff: f64, out: &mut Vec<f64>) {
+        let gaps = self.ranked.labels().iter().map(|label| row.max() - row.logit(*label));
+        out.extend(gaps.take_while(|gap| *gap <= cutoff));
+    }
+
+    /// The entmax score of the label at `place`, counted from 0 down the ranking.
+    fn entmax<T: Logit>(&self, gamma: Gamma, row: Row<'_, T>, place: usize) -> f64 {
+        let (logit, order) = (row.logit(self.ranked.labels()[place]), Order::from(gamma));
+        match HEADS.iter().zip(&self.heads).find(|(best, _)| place < **best) {
+            Some((_, head)) => head.gap_norm(row.max(), logit, order),
+            None => gap_norm(row.logits(), row.max(), logit, order),
+        }
+    }
+
+    /// All scores up to `cutoff`, ascending, and perhaps some beyond.
+    fn scores_into<T: Logit>(
+        &self,
+        spec: &ScoreSpec,
+        row: Row<'_, T>,
+        cutoff: f64,
+        by_label: &mut Vec<f64>,
+        out: &mut Vec<f64>,
+    ) {
+        let ranked = &self.ranked;
+        match spec {
             ScoreSpec::Entmax(EntmaxScore { gamma }) => {
-                let gaps = ranked.labels().iter().map(|label| row.max() - row.logit(*label));
-                // No score is below its label's gap.
-                scores.extend(gaps.take_while(|gap| *gap <= cutoff));
-                let score = |place: usize| spec.score(row, ranked.labels()[place]);
-                if *gamma == Gamma::SOFTMAX {
-                    // The gaps are the scores.
-                } else if classes <= FEW_CLASSES || gamma.delta() < 1.0 {
-                    let within = scores.len();
-                    scores.clear();
-                    scores.extend((0..within).map(score));
-                } else {
-                    let scores = Scores::Known { known, gaps: scores, score: &score };
-                    return ask(&mut RowSizes { classes, scores });
+                self.gaps_into(row, cutoff, out);
+                // At γ = 1 the gaps are the scores.
+                if *gamma != Gamma::SOFTMAX {
+                    out.iter_mut()
+                        .enumerate()
+                        .for_each(|(place, out)| *out = self.entmax(*gamma, row, place));
                 }
             }
             ScoreSpec::Raps(raps) if raps.draw == self.draw => {
-                let all = (0..ranked.labels().len()).map(|place| ranked.raps(raps, place));
-                scores.extend(all.take_while(|score| *score <= cutoff + slack(cutoff)));
+                ranked.raps_into(raps, cutoff + slack(cutoff), out);
             }
             _ => {
-                by_label.resize(classes, 0.0);
+                by_label.resize(row.classes(), 0.0);
                 spec.ask(AllOfRow { row, out: by_label });
-                scores.extend(ranked.labels().iter().map(|label| by_label[*label as usize]));
+                out.extend(ranked.labels().iter().map(|label| by_label[*label as usize]));
             }
         }
         // In order already but for rounding, which sorting finds out at once.
-        scores.sort_unstable_by(f64::total_cmp);
-        ask(&mut RowSizes { classes, scores: Scores::Sorted(scores) });
+        out.sort_unstable_by(f64::total_cmp);
     }
 }
 
@@ -147,6 +196,21 @@ impl RowSizes<'_> {
         }
     }
 
+    /// The sizes at ascending thresholds, one by one in `out`.
+    pub fn at_each(&mut self, thresholds: &[f64], out: &mut [u32]) {
+        let finite = thresholds.partition_point(|threshold| *threshold < f64::INFINITY);
+        let (thresholds, (out, full)) = (&thresholds[..finite], out.split_at_mut(finite));
+        full.fill(self.classes as u32);
+        match &mut self.scores {
+            Scores::Sorted(scores) => {
+                let least =
+                    thresholds.first().map_or(0, |least| scores.partition_point(|score| score <= least));
+                sizes_between(least, &scores[least..], thresholds, out);
+            }
+            Scores::Known { known, gaps, score } => known.sizes_at(thresholds, gaps, *score, out),
+        }
+    }
+
     /// Labels in the row's set: those that score at most `threshold`.
     pub fn at(&mut self, threshold: f64) -> usize {
         if threshold == f64::INFINITY {
@@ -160,4 +224,18 @@ impl RowSizes<'_> {
             }
         }
     }
+}
+
+/// Sizes at ascending thresholds: `least` at the first, and one more from each of the ascending scores on.
+fn sizes_between(least: usize, scores: &[f64], thresholds: &[f64], out: &mut [u32]) {
+    let (mut size, mut start) = (least as u32, 0);
+    for score in scores {
+        let end = start + thresholds[start..].partition_point(|threshold| threshold < score);
+        out[start..end].fill(size);
+        if end == thresholds.len() {
+            return;
+        }
+        (size, start) = (size + 1, end);
+    }
+    out[start..].fill(size);
 }

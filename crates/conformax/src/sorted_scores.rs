@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn ratios_are_rounded_once() {
         // Tenths of a sum whose units are not tenths: dividing two rounded numbers gives 0.30000000000000004.
-        for unit in [(1_u128 << 56) + 3, 0x1999_9999_9999_9a << 40, (1 << 100) + 1] {
+        for unit in [(1_u128 << 56) + 3, 0x0019_9999_9999_999a << 40, (1 << 100) + 1] {
             for tenths in 0..=10_u32 {
                 let p = PValue { count: u128::from(tenths) * unit, of: 10 * unit };
                 assert_eq!(p.value(), f64::from(tenths) / 10.0, "{tenths} of ten {unit}");

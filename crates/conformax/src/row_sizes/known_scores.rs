@@ -5,11 +5,16 @@
 //! their chord, and beyond them above the chord's extension. Both bounds close in on a threshold much faster
 //! than bisection does, and most labels are decided without being scored. Those near the threshold always are.
 
-use super::slack;
+use super::{sizes_between, slack};
 
-/// Scores of some labels of a row, in the order of its ranking.
+/// What visits of a row have found out about its scores.
 #[derive(Clone, Debug, Default)]
-pub struct KnownScores(Vec<Known>);
+pub struct KnownScores {
+    /// Some labels', in the order of the ranking.
+    some: Vec<Known>,
+    /// All that can be asked for, ascending, where labels are few.
+    pub(super) all: Vec<f64>,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Known {
@@ -22,13 +27,74 @@ struct Known {
 /// to here stays far below the slack.
 const REACH: f64 = 1e5;
 
+/// Where thresholds outnumber the labels between them this much, those labels are scored without further ado.
+const THRESHOLDS_PER_LABEL: usize = 8;
+
 impl KnownScores {
+    /// How many labels score at most each of the ascending thresholds.
+    pub(super) fn sizes_at(
+        &mut self,
+        thresholds: &[f64],
+        gaps: &[f64],
+        score: &dyn Fn(usize) -> f64,
+        out: &mut [u32],
+    ) {
+        let mut size_at = |place: usize| {
+            let within = gaps.partition_point(|gap| *gap <= thresholds[place]);
+            self.size_at(thresholds[place], &gaps[..within], score) as u32
+        };
+        let Some(last) = thresholds.len().checked_sub(1) else { return };
+        (out[0], out[last]) = (size_at(0), size_at(last));
+        self.sizes_inside(thresholds, gaps, score, out);
+    }
+
+    /// The same where the first and the last are known.
+    fn sizes_inside(
+        &mut self,
+        thresholds: &[f64],
+        gaps: &[f64],
+        score: &dyn Fn(usize) -> f64,
+        out: &mut [u32],
+    ) {
+        let ([least, inside @ .., most], [low, .., high]) = (&mut *out, thresholds) else { return };
+        if least == most || inside.is_empty() {
+            inside.fill(*least);
+            return;
+        }
+        let between = *least as usize..*most as usize;
+        if between.len() == 1 || between.len() * THRESHOLDS_PER_LABEL <= inside.len() {
+            let mut scores: Vec<f64> =
+                between.clone().map(|place| self.score_at(place, gaps, score)).collect();
+            // As many labels as these score between the two, so if these do, there are no others.
+            if scores.iter().all(|score| low < score && score <= high) {
+                scores.sort_unstable_by(f64::total_cmp);
+                return sizes_between(between.start, &scores, thresholds, out);
+            }
+        }
+        let middle = out.len() / 2;
+        let within = gaps.partition_point(|gap| *gap <= thresholds[middle]);
+        out[middle] = self.size_at(thresholds[middle], &gaps[..within], score) as u32;
+        self.sizes_inside(&thresholds[..=middle], gaps, score, &mut out[..=middle]);
+        self.sizes_inside(&thresholds[middle..], gaps, score, &mut out[middle..]);
+    }
+
+    /// The score of the label at a place, found out at most once.
+    fn score_at(&mut self, place: usize, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> f64 {
+        let index = self.some.partition_point(|known| known.place < place);
+        if let Some(known) = self.some.get(index).filter(|known| known.place == place) {
+            return known.score;
+        }
+        let known = Known { place, gap: gaps[place], score: score(place) };
+        self.some.insert(index, known);
+        known.score
+    }
+
     /// How many labels score at most `threshold`, out of those with the given gaps, best first.
     pub(super) fn size_at(&mut self, threshold: f64, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> usize {
         let slack = slack(threshold);
         loop {
-            let below = self.0.partition_point(|known| known.score <= threshold - slack);
-            if let Some(near) = self.0.get(below).filter(|known| known.score <= threshold + slack) {
+            let below = self.some.partition_point(|known| known.score <= threshold - slack);
+            if let Some(near) = self.some.get(below).filter(|known| known.score <= threshold + slack) {
                 return count_around(near.place, threshold, slack, gaps.len(), score);
             }
             let (inside, open) = self.undecided(below, threshold, slack, gaps);
@@ -37,15 +103,15 @@ impl KnownScores {
             }
             let place = usize::midpoint(inside, open);
             let known = Known { place, gap: gaps[place], score: score(place) };
-            let index = self.0.partition_point(|known| known.place < place);
-            self.0.insert(index, known);
+            let index = self.some.partition_point(|known| known.place < place);
+            self.some.insert(index, known);
         }
     }
 
     /// Places before the first are in, places from the second on are out; `below` scores are known to be in.
     fn undecided(&self, below: usize, threshold: f64, slack: f64, gaps: &[f64]) -> (usize, usize) {
-        let last_in = below.checked_sub(1).map(|index| self.0[index]);
-        let first_out = self.0.get(below).copied();
+        let last_in = below.checked_sub(1).map(|index| self.some[index]);
+        let first_out = self.some.get(below).copied();
         let start = last_in.map_or(0, |known| known.place + 1);
         let end = first_out.map_or(gaps.len(), |known| known.place).clamp(start, gaps.len());
         let between = &gaps[start..end];
@@ -53,8 +119,8 @@ impl KnownScores {
         if let (Some(a), Some(b)) = (last_in, first_out) {
             inside = between.partition_point(|gap| chord(a, b, *gap) <= threshold - slack);
         }
-        let before_last = below.checked_sub(2).map(|index| self.0[index]);
-        let after_first = self.0.get(below + 1).copied();
+        let before_last = below.checked_sub(2).map(|index| self.some[index]);
+        let after_first = self.some.get(below + 1).copied();
         let extensions = [before_last.zip(last_in), first_out.zip(after_first)];
         let out = |gap: f64| {
             extensions.iter().flatten().any(|(a, b)| {
@@ -101,13 +167,21 @@ mod tests {
             calls.set(calls.get() + 1);
             scores[place]
         };
+        let plain = |threshold: &f64| scores.iter().filter(|score| *score <= threshold).count();
         let mut known = KnownScores::default();
         for threshold in thresholds {
-            let plain = scores.iter().filter(|score| *score <= threshold).count();
             let within = gaps.partition_point(|gap| gap <= threshold);
-            assert_eq!(known.size_at(*threshold, &gaps[..within], &score), plain, "{threshold}");
+            let found = known.size_at(*threshold, &gaps[..within], &score);
+            assert_eq!(found, plain(threshold), "{threshold}");
         }
-        calls.get()
+        let one_by_one = calls.get();
+        let mut ascending = thresholds.to_vec();
+        ascending.sort_unstable_by(f64::total_cmp);
+        let mut together = vec![0; ascending.len()];
+        KnownScores::default().sizes_at(&ascending, gaps, &score, &mut together);
+        let wanted: Vec<u32> = ascending.iter().map(|threshold| plain(threshold) as u32).collect();
+        assert_eq!(together, wanted);
+        one_by_one
     }
 
     /// `‖(x − x_k)₊‖_δ` for each of the gaps themselves.

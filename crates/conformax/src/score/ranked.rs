@@ -269,6 +269,19 @@ impl RankedSoftmax {
         score.at(Place { rank: f64::from(rank), p, cumulative, top: self.top, u: self.u })
     }
 
+    /// Scores down the ranking, up to a limit at least.
+    pub(crate) fn raps_into(&self, score: &RapsScore, limit: f64, out: &mut Vec<f64>) {
+        // In blocks, within which there is no branch.
+        const BLOCK: usize = 32;
+        for start in (0..self.places.len()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(self.places.len());
+            out.extend((start..end).map(|place| self.raps(score, place)));
+            if out.last().is_some_and(|score| *score > limit) {
+                break;
+            }
+        }
+    }
+
     /// The scores up to a threshold, down the ranking. Labels of probability zero are not in it.
     pub(crate) fn raps_within(&self, score: &RapsScore, threshold: f64) -> impl Iterator<Item = f64> {
         let scores = (0..self.places.len()).map(|place| self.raps(score, place));
