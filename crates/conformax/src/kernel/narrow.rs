@@ -1,5 +1,5 @@
-//! Sets of rows of few classes, several at a time: one lane is one row, so nothing is folded across lanes and nothing is
-//! guessed.
+//! Sets of rows of few classes, several at a time: one lane is one row, so nothing is folded across lanes and nothing
+//! is guessed.
 
 mod ranked;
 
@@ -38,9 +38,9 @@ pub(crate) enum Growth {
     Unknown,
 }
 
-/// What decides whether a label is in a set. One whose gap to the best is beyond `distance` is out. Of the others the best two
-/// are in, and one further down is in where the growth is at most `inside`, out where it is beyond `outside`, and else
-/// undecided.
+/// What decides whether a label is in a set. One whose gap to the best is beyond `distance` is out. Of the others the
+/// best two are in, and one further down is in where the growth is at most `inside`, out where it is beyond `outside`,
+/// and else undecided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bounds {
     pub(crate) distance: f64,
@@ -75,8 +75,8 @@ impl Leaders {
     }
 }
 
-/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as are the last if they are too few to
-/// be taken together.
+/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as are the last if they are too
+/// few to be taken together.
 pub(crate) fn leaders<T: Element>(data: &[T], classes: usize, bounds: Bounds, out: &mut Vec<Leaders>) {
     out.clear();
     Isa::best().dispatch(Narrow { data, classes, bounds, out });
@@ -201,8 +201,8 @@ fn bytes(words: [u64; ROWS]) -> [[u8; FIRST]; ROWS] {
     bytes
 }
 
-/// How far labels have grown, place by place from 1. A type, as a closure would not be inlined where the loop is compiled for
-/// another instruction set.
+/// How far labels have grown, place by place from 1. A type, as a closure would not be inlined where the loop is
+/// compiled for another instruction set.
 trait Growing: Copy {
     /// Whether the distance alone decides.
     const IS_THE_DISTANCE: bool = false;
@@ -315,8 +315,8 @@ impl<P: Power> Growing for Ratios<P> {
     }
 }
 
-/// Powers are only taken where norms that are easy to know leave a label open: norms of one vector fall as the order rises,
-/// from the sum at 1 over the Euclidean at 2 to the largest.
+/// Powers are only taken where norms that are easy to know leave a label open: norms of one vector fall as the order
+/// rises, from the sum at 1 over the Euclidean at 2 to the largest.
 #[derive(Clone, Copy)]
 struct Enclosed {
     norms: Squares,

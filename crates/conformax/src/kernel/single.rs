@@ -12,8 +12,8 @@ const TERMS: usize = 32;
 /// Logits that are added up in single precision.
 pub(super) const BLOCK: usize = TERMS * WIDTH;
 
-/// Orders for which a sum of powers in single precision is as close as [`error_in_single`] says: in smaller ones gaps too
-/// small for single precision would count, in larger ones rounded gaps would be off by too much.
+/// Orders for which a sum of powers in single precision is as close as [`error_in_single`] says: in smaller ones gaps
+/// too small for single precision would count, in larger ones rounded gaps would be off by too much.
 pub(crate) const DELTAS_IN_SINGLE: std::ops::RangeInclusive<f64> = 0.5..=64.0;
 
 /// Thresholds that single precision holds, with their inverses, and far from where gaps that count become subnormal.

@@ -1,8 +1,8 @@
 //! The best labels of a few narrow rows, found together: one lane is one row.
 //!
-//! A logit and its label are one number, so that ranking is minima and maxima and nothing is carried beside them: a logit
-//! in double precision whose last bits say which label it is. Logits of single precision leave these bits free. Those of
-//! double precision lose theirs, and are looked up again once their labels are known.
+//! A logit and its label are one number, so that ranking is minima and maxima and nothing is carried beside them: a
+//! logit in double precision whose last bits say which label it is. Logits of single precision leave these bits free.
+//! Those of double precision lose theirs, and are looked up again once their labels are known.
 
 use super::super::element::{Element, Wide};
 use super::super::{larger, smaller};
@@ -101,8 +101,8 @@ impl Ranked {
         logits
     }
 
-    /// Whether the ranking of a row is right: no logit is NaN or +∞, one is above −∞, and no two that differ in their last bits
-    /// alone stand beside each other.
+    /// Whether the ranking of a row is right: no logit is NaN or +∞, one is above −∞, and no two that differ in their
+    /// last bits alone stand beside each other.
     #[inline(always)]
     pub(super) fn sound<T: Element>(&self, group: &[T], classes: usize) -> [u64; ROWS] {
         let mut sound = [0; ROWS];
@@ -155,7 +155,8 @@ fn column<T: Element>(rows: [&[T]; LANES], label: usize, sums: &mut [f64; LANES]
         // −0 is the same logit as 0, and may be what is left of one.
         keys[lane] += 0.0;
     }
-    // Of equal logits the first is the larger key: more in the last bits of a positive number, less in those of a negative one.
+    // Of equal logits the first is the larger key: more in the last bits of a positive number, less in those of a
+    // negative one.
     let label = label as u64;
     for lane in 0..LANES {
         let last = if keys[lane] < 0.0 { label } else { label ^ LAST };
@@ -169,8 +170,8 @@ fn without_label(key: f64) -> f64 {
     f64::from_bits(key.to_bits() & !LAST)
 }
 
-/// The larger key of each lane, and the smaller. Each is one instruction, and neither key is lost where a CPU that was told to
-/// take subnormals for zero sees no difference.
+/// The larger key of each lane, and the smaller. Each is one instruction, and neither key is lost where a CPU that was
+/// told to take subnormals for zero sees no difference.
 #[inline(always)]
 fn ordered(a: [f64; LANES], b: [f64; LANES]) -> ([f64; LANES], [f64; LANES]) {
     let (mut upper, mut lower) = (a, b);

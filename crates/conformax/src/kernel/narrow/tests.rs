@@ -36,8 +36,8 @@ fn grown(gaps: &[f64], bounds: Bounds) -> f64 {
     }
 }
 
-/// The set of one row, label by label, and whether all of it is clear: no label is close to its limit, and there are not too
-/// many.
+/// The set of one row, label by label, and whether all of it is clear: no label is close to its limit, and there are
+/// not too many.
 fn plain<T: Element>(row: &[T], bounds: Bounds) -> (Vec<u32>, bool) {
     let logit = |label: usize| row[label].to_f64();
     let mut order: Vec<usize> = (0..row.len()).collect();
@@ -122,8 +122,8 @@ fn decides_what_the_bounds_decide_on_every_instruction_set() {
     }
 }
 
-/// Logits that differ in bits where keys hold labels are left to a closer look, wherever they stand; where they are equal there
-/// is nothing to see.
+/// Logits that differ in bits where keys hold labels are left to a closer look, wherever they stand; where they are
+/// equal there is nothing to see.
 #[test]
 fn logits_that_keys_cannot_tell_apart_are_left_open() {
     let bounds = Bounds { distance: 1.0, growth: Growth::Max, inside: 0.0, outside: 0.0 };
