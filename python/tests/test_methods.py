@@ -218,6 +218,85 @@ def test_what_does_not_fit_is_refused(rows):
         cp.predict_set(rows.logits[:1])
 
 
+def test_the_gate_holds_every_group(rows):
+    logits, labels, groups = rows.logits, rows.labels, rows.groups
+    new, n = slice(rows.n, None), rows.n
+    # The rows of one region with their logits turned round, twenty times over and none like another.
+    turned = np.where((groups == "west")[:, np.newaxis], -10 * logits, logits)[new]
+    many = np.concatenate([turned + 1e-3 * copy for copy in range(20)])
+    truth, of = np.tile(labels[new], 20), np.tile(groups[new], 20)
+    with _quiet():
+        by_group = SplitConformalClassifier(alpha=0.1, by="group").calibrate(logits[:n], labels[:n], groups=groups[:n])
+        by_class = SplitConformalClassifier(alpha=0.1, by="class").calibrate(logits[:n], labels[:n])
+        assert by_group.evaluate(logits[new], labels[new], groups=groups[new]).expect_coverage()
+        assert by_class.evaluate(logits[new], labels[new]).expect_coverage()
+        plain = SplitConformalClassifier(alpha=0.1).calibrate(logits[:n], labels[:n])
+        for model in (by_group, plain):
+            found = model.evaluate(many, truth, groups=of)
+            assert found.groups["west"]["verdict"] == "too low"
+            with pytest.raises(ValueError, match="too low to be chance"):
+                found.expect_coverage()
+
+
+def test_weights_and_columns_go_by_name(rows, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = [f"c{label}" for label in range(8)]
+    frame = pandas.DataFrame(rows.logits, columns=names)
+    known, new, labels = frame[: rows.n], frame[rows.n :], rows.labels[: rows.n]
+    cp = SplitConformalClassifier(alpha=0.1).calibrate(known, labels)
+    cp.save(tmp_path / "model.json")
+    assert json.loads((tmp_path / "model.json").read_text())["class_names"] == names
+    again = SplitConformalClassifier.load(tmp_path / "model.json").predict_set(new[names[::-1]])
+    assert again.indices.tolist() == cp.predict_set(new).indices.tolist()
+    with pytest.raises(ValueError, match="in the order of the columns"):
+        SplitConformalClassifier().calibrate(known, labels, classes=names[::-1])
+    weights = conformax.label_weights(known, labels, new)
+    assert conformax.label_weights(known, labels, new[names[::-1]]).tolist() == weights.tolist()
+    turned = SplitConformalClassifier(alpha=0.1, label_weights=weights)
+    turned.calibrate(known[names[::-1]], 7 - labels)
+    straight = SplitConformalClassifier(alpha=0.1, label_weights=weights).calibrate(known, labels)
+    assert turned.threshold_[::-1].tolist() == straight.threshold_.tolist()
+
+
+def test_groups_are_called_what_a_table_calls_them(rows):
+    import datetime
+
+    n = 40
+    logits, labels = rows.logits[:n], rows.labels[:n]
+
+    def groups_of(values):
+        with _quiet():
+            return SplitConformalClassifier(alpha=0.1, by="group").calibrate(logits, labels, groups=values).groups_
+
+    half = [False, True] * (n // 2)
+    assert groups_of(half) == groups_of(np.array(half)) == ["false", "true"]
+    assert groups_of([b"east", "west"] * (n // 2)) == ["east", "west"]
+    day = np.array(["2020-01-01", "2020-01-02"] * (n // 2), dtype="datetime64[ns]")
+    assert groups_of(day) == ["2020-01-01T00:00:00", "2020-01-02T00:00:00"]
+    assert groups_of([datetime.date(2020, 1, 1)] * n) == ["2020-01-01"]
+    masked = np.ma.array(half, mask=[row == 3 for row in range(n)])
+    for bad, says in (
+        (["a"] * 3 + [float("nan")] * (n - 3), "row 3 has no group"),
+        (["a"] * 5 + [None] * (n - 5), "row 5 has no group"),
+        (masked, "groups: the entry at \\(3,\\) is masked"),
+    ):
+        with pytest.raises(ValueError, match=says):
+            groups_of(bad)
+    with pytest.raises(ValueError, match="has no cluster"):
+        SplitConformalClassifier(by=[0, 0, 1, 1, 1, 1, 1, None]).calibrate(logits, labels)
+    with pytest.raises(ValueError, match="severity: the entry at"):
+        SplitConformalClassifier(severity=np.ma.array([1.0] * 8, mask=[0] * 7 + [1])).calibrate(logits, labels)
+    with pytest.raises(ValueError, match="entmax at one gamma"):
+        SplitConformalClassifier("sparsemax").tune(logits, labels)
+
+
+def test_weighted_p_values_are_rounded_once():
+    logits = np.column_stack([np.zeros(9), -np.arange(1.0, 10.0)])
+    cp = SplitConformalClassifier("log_margin").calibrate(logits, np.ones(9, dtype=int), weights=np.full(9, 0.1))
+    found = cp.predict_p([[0.0, -float(gap)] for gap in range(1, 10)], weights=np.full(9, 0.1))[:, 1]
+    assert found.tolist() == [(10 - rank) / 10 for rank in range(9)]
+
+
 def test_a_series_goes_by_its_names(rows):
     pandas = pytest.importorskip("pandas")
     names = np.array([f"c{label}" for label in range(8)])

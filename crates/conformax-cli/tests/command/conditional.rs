@@ -207,3 +207,80 @@ fn what_does_not_fit_is_named() {
     let model = folder.run("calibrate tiny.csv --weights weight --drop region -o -").ok();
     assert!(model.out.starts_with('{') && model.out.ends_with("}\n"), "{}", model.out);
 }
+
+/// A model of one threshold promises groups nothing of their own; whoever counts by group and asks for the gate is told
+/// all the same.
+#[test]
+fn the_gate_holds_groups_without_a_law_to_the_level() {
+    let (folder, file) = with_methods();
+    folder.run(&format!("calibrate cal.csv {DROP} -o model.json")).ok();
+    folder.run("evaluate model.json test.csv --by region --drop weight --expect-coverage").ok();
+    let n = file["n_cal"].as_u64().unwrap() as usize;
+    let all = file["labels"].as_array().unwrap().len();
+    let mut turned = file.clone();
+    let mut rows = csv(&turned, 0..0);
+    for copy in 0..20 {
+        for row in n..all {
+            let logits = file["logits"][row].as_array().unwrap().iter();
+            let sign = if file["group"][row] == "west" { -10.0 } else { 1.0 };
+            let logits = logits.map(|logit| sign * logit.as_f64().unwrap() + 1e-3 * f64::from(copy));
+            turned["logits"][row] = logits.collect::<Vec<_>>().into();
+        }
+        rows += csv(&turned, n..all).split_once('\n').unwrap().1;
+    }
+    folder.write("turned.csv", rows);
+    let ran = folder.run("evaluate model.json turned.csv --by region --drop weight --expect-coverage");
+    assert_eq!(ran.code, 1, "{}", ran.err);
+    assert!(ran.err.contains("of the group west"), "{}", ran.err);
+}
+
+#[test]
+fn files_per_class_go_by_name() {
+    let (folder, file) = with_methods();
+    let n = file["n_cal"].as_u64().unwrap() as usize;
+    let all = file["labels"].as_array().unwrap().len();
+    let reversed = |rows: std::ops::Range<usize>| {
+        let turn = |line: &str| {
+            let cells: Vec<&str> = line.split(',').collect();
+            let (logits, rest) = cells.split_at(8);
+            let logits: Vec<&str> = logits.iter().rev().copied().collect();
+            format!("{},{}\n", logits.join(","), rest.join(","))
+        };
+        csv(&file, rows).lines().map(turn).collect::<String>()
+    };
+    folder.write("reversed-cal.csv", reversed(0..n));
+    folder.write("reversed-test.csv", reversed(n..all));
+    let error = folder.run(&format!("weigh cal.csv reversed-test.csv {DROP} -o w.json")).error();
+    assert!(error.contains("class 0 is `c7` here and `c0` elsewhere"), "{error}");
+    folder.run(&format!("weigh cal.csv test.csv {DROP} -o w.json")).ok();
+    folder.run(&format!("weigh reversed-cal.csv reversed-test.csv {DROP} -o reversed.json")).ok();
+    folder.run(&format!("calibrate cal.csv --label-weights w.json {DROP} -o one.json")).ok();
+    folder.run(&format!("calibrate cal.csv --label-weights reversed.json {DROP} -o other.json")).ok();
+    let thresholds = |name: &str| {
+        let file: Value = serde_json::from_str(&folder.text(name)).unwrap();
+        file["levels"][0]["thresholds"].clone()
+    };
+    assert_eq!(thresholds("one.json"), thresholds("other.json"));
+    for (text, says) in [
+        (
+            r#"{"c0":1,"c1":1,"c2":1,"c3":1,"c4":1,"c5":1,"c6":1,"c7":1,"c0":2}"#,
+            "the class `c0` occurs twice",
+        ),
+        ("[1, 1, 1, null, 1, 1, 1, 1]", "``"),
+    ] {
+        folder.write("bad.json", text);
+        let error = folder.run(&format!("calibrate cal.csv --severity bad.json {DROP} -o x.json")).error();
+        assert!(error.contains(says), "{error}");
+    }
+    let error = folder.run(&format!("calibrate cal.csv --severity w.json {DROP} -o x.json")).error();
+    assert!(error.contains("weights of labels"), "{error}");
+}
+
+#[test]
+fn a_column_that_no_row_is_labelled_with_is_named() {
+    let (folder, _) = with_methods();
+    let ran = folder.run("calibrate cal.csv --drop region -o model.json").ok();
+    assert!(ran.err.contains("no row has the label `weight`"), "{}", ran.err);
+    let ran = folder.run(&format!("calibrate cal.csv {DROP} -o plain.json")).ok();
+    assert!(!ran.err.contains("no row has the label"), "{}", ran.err);
+}
