@@ -28,6 +28,8 @@ pub(crate) struct Messages {
     at: u64,
     decoder: StreamDecoder,
     most_inflated: Option<u64>,
+    /// The last message, whose memory the next one takes once its batch is gone.
+    last: Option<Buffer>,
 }
 
 impl Messages {
@@ -36,7 +38,8 @@ impl Messages {
         let mut magic = [0; 6];
         file.read_exact_at(&mut magic, 0)?;
         let at = if magic == *MAGIC { after_magic(file)? } else { 0 };
-        let messages = Self { file: file.clone(), at, decoder: StreamDecoder::new(), most_inflated };
+        let messages =
+            Self { file: file.clone(), at, decoder: StreamDecoder::new(), most_inflated, last: None };
         let metadata = messages.metadata()?.ok_or_else(|| messages.damaged("it has no schema"))?;
         let message = messages.parse(&metadata)?;
         let schema =
@@ -97,7 +100,11 @@ impl Messages {
         let before = 8 + metadata.len() as u64;
         let len = before.saturating_add(body);
         self.file.section(self.at, len)?;
-        let mut bytes = self.room_for(len)?;
+        let last = self.last.take().and_then(|last| last.into_vec().ok());
+        let mut bytes = match last.filter(|last: &Vec<u8>| last.capacity() as u64 >= len) {
+            Some(last) => last,
+            None => self.room_for(len)?,
+        };
         bytes.resize(len as usize, 0);
         self.file.read_exact_at(&mut bytes, self.at)?;
         let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
@@ -105,7 +112,9 @@ impl Messages {
             self.check_inflated(&batch, &bytes[before as usize..])?;
         }
         self.at += len;
-        Ok(Some(Buffer::from_vec(bytes)))
+        let bytes = Buffer::from_vec(bytes);
+        self.last = Some(bytes.clone());
+        Ok(Some(bytes))
     }
 
     /// Compressed buffers begin with the length they inflate to. Together they must be able to come from so many bytes,

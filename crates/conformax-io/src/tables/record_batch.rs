@@ -104,6 +104,13 @@ impl TableColumns {
         Self { label: None, keep: Vec::new(), ..self.clone() }
     }
 
+    /// The column of lists and the other columns without it, where the logits are in lists and nothing else asks for them.
+    pub(crate) fn lists_apart(&self) -> Option<(usize, Self)> {
+        let LogitsIn::Lists(column, _) = self.logits else { return None };
+        let others = Self { logits: LogitsIn::Wide(Vec::new(), Vec::new()), ..self.clone() };
+        (!others.read().contains(&column)).then_some((column, others))
+    }
+
     /// The columns of the logits.
     fn logits(&self) -> &[usize] {
         match &self.logits {
@@ -216,6 +223,11 @@ impl TableColumns {
             LogitsIn::Wide(columns, _) => copy_columns(batch, columns, &mut into.logits),
         }
         .map_err(here)?;
+        self.fill_beside(batch, path, into)
+    }
+
+    /// Replaces what is in `into` beside the logits.
+    pub(crate) fn fill_beside(&self, batch: &RecordBatch, path: &Path, into: &mut Rows) -> Result<()> {
         let column = |index: usize| {
             let name = batch.schema_ref().field(index).name();
             cells(batch.column(index)).in_file(path).map_err(|error| error.in_column(name))
