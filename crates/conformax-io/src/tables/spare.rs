@@ -50,7 +50,12 @@ mod tests {
     #[test]
     fn memory_is_lent_again_with_other_bytes() {
         let spare = Spare::default();
-        let fill = |with: u8| move |bytes: &mut [u8]| -> Result<()> { Ok(bytes.fill(with)) };
+        let fill = |with: u8| {
+            move |bytes: &mut [u8]| -> Result<()> {
+                bytes.fill(with);
+                Ok(())
+            }
+        };
         let first = spare.filled(5, fill(1)).unwrap();
         let place = first.as_ptr();
         let part = first.slice(1..3);
