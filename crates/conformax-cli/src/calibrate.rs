@@ -313,7 +313,7 @@ fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<
     const MOST: usize = 3;
     let Some(names) = source.names() else { return Ok(()) };
     let never: Vec<_> = names.as_slice().iter().zip(labelled).filter(|(_, seen)| !**seen).collect();
-    if never.is_empty() || never.len() > MOST || never.len() == labelled.len() {
+    if never.is_empty() || never.len() > MOST || 2 * never.len() >= labelled.len() {
         return Ok(());
     }
     let never: Vec<String> = never.iter().map(|(name, _)| format!("`{}`", printable(name))).collect();
