@@ -214,10 +214,11 @@ def group_texts(groups: Any, n: int) -> list[str]:
     return [group_text(value, row) for row, value in enumerate(values)]
 
 
-def group_text(value: Any, row: int) -> str:
+def group_text(value: Any, row: int | None = None) -> str:
     """What a group is known by, as a table of any format says it."""
     if value is None or type(value).__name__ == "NAType" or value != value or value == "":
-        raise ValueError(f"row {row} has no group: leave it out, or name its group")
+        who = "a row" if row is None else f"row {row}"
+        raise ValueError(f"{who} has no group: leave it out, or name its group")
     if isinstance(value, (bool, np.bool_)):
         return "true" if value else "false"
     if isinstance(value, bytes):
