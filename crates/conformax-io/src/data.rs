@@ -5,7 +5,6 @@ pub(crate) mod cells;
 pub(crate) mod class_names;
 pub(crate) mod format;
 pub(crate) mod input;
-#[cfg(any(feature = "jsonl", feature = "safetensors"))]
 pub(crate) mod json_pairs;
 pub(crate) mod per_class;
 pub(crate) mod utf8;
