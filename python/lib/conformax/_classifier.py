@@ -24,7 +24,7 @@ from ._inputs import (
     look_like_probabilities,
 )
 from ._levels import levels
-from ._metrics import Evaluation
+from ._metrics import Evaluation, without_law
 from ._rules import canonical, compiled_score, parameters_of
 from ._sets import PredictionSets
 from ._tuning import grid_over, particulars
@@ -417,7 +417,7 @@ class SplitConformalClassifier:
         _blocks.extend(evaluator, rows, indices, as_draws(u), **beside, n_threads=self.n_threads)
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
         if not _judge_seen(*seen, allow_seen):
-            metrics = [_without_law(of_level) for of_level in metrics]
+            metrics = [without_law(of_level) for of_level in metrics]
         found = [Evaluation(**of_level) for of_level in metrics]
         return found if several else found[0]
 
@@ -768,14 +768,6 @@ def _one_or_all(alphas: list[float]) -> Any:
 
 def _texts(names: np.ndarray | None) -> list[str] | None:
     return None if names is None else [str(name) for name in names.tolist()]
-
-
-def _without_law(metrics: dict[str, Any]) -> dict[str, Any]:
-    """What was measured, with nothing said of what the law would have it be."""
-    found = {**metrics, "coverage_interval": None, "verdict": None}
-    if groups := metrics.get("groups"):
-        found["groups"] = {name: {**group, "verdict": None} for name, group in groups.items()}
-    return found
 
 
 def _expect_order(columns: list[Any] | None, names: np.ndarray | None) -> None:

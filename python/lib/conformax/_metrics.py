@@ -118,6 +118,14 @@ class Evaluation(Mapping):
         return [field.name for field in fields(cls)]
 
 
+def without_law(metrics: dict[str, Any]) -> dict[str, Any]:
+    """What was measured, with nothing said of what the law would have it be."""
+    found = {**metrics, "coverage_interval": None, "verdict": None}
+    if groups := metrics.get("groups"):
+        found["groups"] = {name: {**group, "verdict": None} for name, group in groups.items()}
+    return found
+
+
 def evaluate_sets(sets: Any, labels: Any, alpha: Any, strata: Sequence[int] | None = None, **more: Any) -> Evaluation:
     """Every metric at once."""
     sets = _as_sets(sets)

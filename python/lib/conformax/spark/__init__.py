@@ -23,7 +23,7 @@ from typing import Any
 from .. import _conformax
 from .._classifier import SplitConformalClassifier, _judge_seen, _texts
 from .._levels import level as level_of
-from .._metrics import Evaluation
+from .._metrics import Evaluation, without_law
 from .._rules import parameters_of
 from . import _executor
 from ._columns import Rows, kept_columns, set_fields, which
@@ -222,7 +222,7 @@ def evaluate(
     metrics, (n, seen, first, same_data) = evaluator.finish(None if strata is None else list(strata))
     # Rows have no numbers here, so that the first cannot be told.
     if not _judge_seen(n, seen, first, same_data, allow_seen, first_is=""):
-        metrics = [{**of_level, "coverage_interval": None, "verdict": None} for of_level in metrics]
+        metrics = [without_law(of_level) for of_level in metrics]
     found = [Evaluation(**of_level) for of_level in metrics]
     return found if several else found[0]
 
