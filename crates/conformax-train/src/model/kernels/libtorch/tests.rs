@@ -29,6 +29,10 @@ struct Slopes<'a> {
 
 impl ModuleVisitor<Training> for Slopes<'_> {
     fn visit_float<const D: usize>(&mut self, param: &Param<Tensor<Training, D>>) {
+        // Running statistics have none.
+        if !param.val().is_require_grad() {
+            return;
+        }
         let gradient = param.val().grad(self.gradients).expect("every parameter is used");
         self.found.extend(gradient.into_data().iter::<f32>());
     }
@@ -94,6 +98,8 @@ fn stages_are_those_composed_of_single_operations() {
     let device = Default::default();
     let x = Tensor::<Training, 4>::random([4, 3, 8, 8], Distribution::Normal(0.0, 1.0), &device);
     let [one, other] = [(); 2].map(|()| Stage::<Training>::init(3, 6, 0.0, &device));
+    // Weights are drawn when they are first looked at, and by each copy for itself.
+    [&one.first, &one.second].map(|block| block.conv.weight.val());
     // A copy would share the running statistics.
     let mut other = other.load_record(one.clone().into_record());
     let composed = differentiated(&one, &x, |stage, x| stage.composed(x));
