@@ -13,7 +13,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::Limits;
-use crate::slow_writes::SlowWrites;
+use crate::client_stream::ClientStream;
 
 /// How long to leave a system alone that has no room for another connection.
 const BREATH: Duration = Duration::from_millis(50);
@@ -51,7 +51,7 @@ pub(crate) async fn answer(
         };
         // Answers are small and whole; waiting to fill a packet would only delay them.
         let _ = stream.set_nodelay(true);
-        let io = TokioIo::new(SlowWrites::new(stream, limits.write_time));
+        let io = TokioIo::new(ClientStream::new(stream, limits.write_time));
         let connection = http.serve_connection(io, TowerToHyperService::new(router.clone()));
         let connection = graceful.watch(connection);
         tokio::spawn(async move {

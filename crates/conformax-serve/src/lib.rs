@@ -6,6 +6,7 @@
 
 mod app;
 mod bodies;
+mod client_stream;
 mod connections;
 mod error;
 mod hosts;
@@ -16,7 +17,6 @@ mod models;
 mod problem;
 mod routes;
 mod served;
-mod slow_writes;
 mod token;
 
 use std::net::SocketAddr;

@@ -161,8 +161,9 @@ impl Client {
         }
         let mut request = format!("{request}\r\n").into_bytes();
         request.extend(body);
-        self.stream.get_mut().write_all(&request)?;
-        self.answer()
+        // Whoever is refused before the end of a body may be cut off in sending it, and has an answer all the same.
+        let sent = self.stream.get_mut().write_all(&request);
+        self.answer().map_err(|error| sent.err().unwrap_or(error))
     }
 
     /// Reads one answer; an early end is an error.
