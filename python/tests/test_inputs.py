@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -253,10 +256,30 @@ def test_wrong_shapes_and_types_say_what_was_wanted(rows, calibrated):
     [
         ({"alpha": 0}, ValueError, "alpha must lie strictly between 0 and 1, got 0"),
         ({"alpha": 1.5}, ValueError, "alpha must lie strictly between 0 and 1, got 1.5"),
-        ({"alpha": "many"}, ValueError, "wanted a decimal number"),
+        ({"alpha": "many"}, ValueError, "alpha must be a number or a decimal string, got 'many'"),
+        ({"alpha": float("nan")}, ValueError, "alpha must be a number or a decimal string, got nan"),
+        ({"alpha": [0.1, None]}, TypeError, "alpha must be a number or a decimal string, got None"),
+        ({"alpha": True}, TypeError, "alpha must be a number or a decimal string, got True"),
         ({"alpha": object()}, TypeError, "alpha must be a number"),
         ({"alpha": []}, ValueError, "at least one level"),
         ({"confidence_level": 1.0}, ValueError, "confidence must lie strictly between 0 and 1"),
+        ({"confidence_level": "a"}, ValueError, "confidence_level must be a number or a decimal string, got 'a'"),
+        ({"pac": 0}, ValueError, "pac must lie strictly between 0 and 1, got 0"),
+        ({"pac": 1}, ValueError, "pac must lie strictly between 0 and 1, got 1"),
+        ({"pac": "a"}, ValueError, "pac must be a number or a decimal string, got 'a'"),
+        ({"pac": True}, TypeError, "pac must be a number or a decimal string, got True"),
+        ({"gamma": "a"}, TypeError, "gamma must be a number, got 'a'"),
+        ({"gamma": True}, TypeError, "gamma must be a number, got True"),
+        ({"gamma": [1.5]}, TypeError, r"gamma must be a number, got \[1.5\]"),
+        ({"gamma": np.array([1.5])}, TypeError, "gamma must be a number, got array"),
+        ({"score": conformax.EntmaxScore(None)}, TypeError, "gamma must be a number, got None"),
+        ({"score": "raps", "lambda_": "a"}, TypeError, "lambda_ must be a number, got 'a'"),
+        ({"score": conformax.SapsScore("a")}, TypeError, "lambda_ must be a number, got 'a'"),
+        ({"score": "raps", "k_reg": "a"}, TypeError, "k_reg must be a whole number, got 'a'"),
+        ({"score": "raps", "k_reg": 2.5}, TypeError, "k_reg must be a whole number, got 2.5"),
+        ({"score": "raps", "k_reg": -1}, ValueError, r"k_reg must lie between 0 and 2\*\*32 - 1, got -1"),
+        ({"score": conformax.RapsScore(k_reg=None)}, TypeError, "k_reg must be a whole number, got None"),
+        ({"score": "raps", "randomized": "a"}, TypeError, "randomized must be True or False, got 'a'"),
         ({"alpha": 0.2, "confidence_level": 0.9}, ValueError, "alpha or confidence_level, not both"),
         ({"gamma": 0.5}, ValueError, "gamma must lie between 1 and 16, got 0.5"),
         ({"score": "softmax"}, ValueError, 'no score is called "softmax"; there are entmax'),
@@ -270,6 +293,21 @@ def test_wrong_shapes_and_types_say_what_was_wanted(rows, calibrated):
 def test_bad_parameters_are_refused_at_calibration(rows, params, error, message):
     with pytest.raises(error, match=message):
         SplitConformalClassifier(**params).calibrate(*rows)
+
+
+def test_numbers_of_any_library_are_parameters(rows):
+    wanted = SplitConformalClassifier("raps", lambda_=0.5, k_reg=2).calibrate(*rows).threshold_
+    for lambda_ in (np.float32(0.5), np.array(0.5), Fraction(1, 2), Decimal("0.5")):
+        cp = SplitConformalClassifier("raps", lambda_=lambda_, k_reg=np.int64(2), alpha=np.float32(0.1))
+        assert cp.calibrate(*rows).threshold_ == wanted
+    with pytest.raises(TypeError, match="gamma must be a number, got None"):
+        SplitConformalClassifier().tune(*rows, grid=[1.5, None])
+    with pytest.raises(TypeError, match="k_reg must be a whole number, got 'a'"):
+        SplitConformalClassifier("raps").tune(*rows, over="k_reg", grid=["a"])
+    with pytest.raises(TypeError, match="gamma must be a number, got 'a'"):
+        conformax.entmax([1.0, 2.0], gamma="a")
+    with pytest.raises(TypeError, match="delta must be a number, got 'a'"):
+        conformax.pac_rank(99, 0.1, "a")
 
 
 def test_uncalibrated_classifiers_raise_sklearns_error_or_its_look_alike(rows, monkeypatch):

@@ -218,6 +218,45 @@ def test_what_does_not_fit_is_refused(rows):
         cp.predict_set(rows.logits[:1])
 
 
+def test_what_is_no_number_is_named_by_argument_and_place(rows):
+    logits, labels = rows.logits[: rows.n], rows.labels[: rows.n]
+    costs = (1 - np.eye(8)).tolist()
+
+    def calibrate(**parameters):
+        return SplitConformalClassifier(alpha=0.1, **parameters).calibrate(logits, labels)
+
+    def with_row(row):
+        return [*costs[:3], row, *costs[4:]]
+
+    for parameters, message in (
+        ({"cost": with_row([1.0])}, r"cost: wanted 8 rows of 8 numbers, got shape \(1,\) in row 3"),
+        ({"cost": with_row([*costs[3][:5], "a", 1, 1])}, "cost: row 3: wanted a number for class 5, got 'a'"),
+        ({"cost": with_row([*costs[3][:5], "1", 1, 1])}, "cost: row 3: wanted a number for class 5, got '1'"),
+        ({"cost": with_row("costly")}, "cost: row 3: wanted numbers, got 'costly'"),
+        ({"cost": np.array(costs).astype(str)}, "cost: row 0: wanted a number for class 0, got '0.0'"),
+        ({"cost": costs[:7]}, "cost: wanted 8 rows of 8 numbers, got 7 rows"),
+        ({"cost": 3}, "cost: wanted 8 rows of 8 numbers, got 3"),
+        ({"severity": [1, 2, "a", 1, 1, 1, 1, 1]}, "severity: wanted a number for class 2, got 'a'"),
+        ({"severity": [1, 2, [3], 1, 1, 1, 1, 1]}, r"severity: wanted a number for class 2, got \[3\]"),
+        ({"severity": dict.fromkeys(range(8), None)}, "severity: wanted a number for class 0, got None"),
+        ({"severity": "high"}, "severity: wanted numbers, got 'high'"),
+        ({"label_weights": ["1"] * 8}, "label_weights: wanted a number for class 0, got '1'"),
+        ({"prior": [*[0.1] * 7, "a"]}, "prior: wanted a number for class 7, got 'a'"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            calibrate(**parameters)
+    with pytest.raises(ValueError, match="^weights: wanted a number for row 1, got None"):
+        SplitConformalClassifier().calibrate(logits[:3], labels[:3], weights=[1, None, 1])
+    names = [f"c{label}" for label in range(8)]
+    with pytest.raises(ValueError, match="^severity: wanted a number for class 'c1', got 'a'"):
+        severity = dict.fromkeys(names, 1) | {"c1": "a"}
+        SplitConformalClassifier(severity=severity).calibrate(logits, labels, classes=names)
+    # Truth values and exact numbers are numbers, in lists and in arrays.
+    wanted = calibrate(cost=costs).threshold_
+    for same in (~np.eye(8, dtype=bool), (~np.eye(8, dtype=bool)).tolist(), np.array(costs, dtype=object)):
+        assert calibrate(cost=same).threshold_ == wanted
+
+
 def test_the_gate_holds_every_group(rows):
     logits, labels, groups = rows.logits, rows.labels, rows.groups
     new, n = slice(rows.n, None), rows.n

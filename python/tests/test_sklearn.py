@@ -98,10 +98,22 @@ def test_what_was_saved_serves_the_same_estimator(digits, tmp_path):
         assert loaded.evaluate(X_test[:50], model.predict(X_test[:50]))[0].n == 50
         assert clone(loaded).gamma == 1.3
     other = LogisticRegression().fit([[0], [1]], ["digit 0", "owl"])
-    with pytest.raises(ValueError, match="class digit 0 of the estimator is none of the 10 that calibrated"):
+    with pytest.raises(ValueError, match="10 classes calibrated, but the estimator has 2"):
         WrapClassifier.load(tmp_path / "model.json", other)
+    named = LogisticRegression().fit(X[:, :1], y)
+    with pytest.raises(ValueError, match="other classes calibrated: class 0 was '0' and is 'digit 0'"):
+        WrapClassifier.load(tmp_path / "model.json", named)
     with pytest.raises(NotFittedError):
         WrapClassifier.load(tmp_path / "model.json", LogisticRegression())
+
+
+def test_a_file_of_the_classes_in_another_order_is_refused(tmp_path):
+    logits = np.random.default_rng(0).normal(size=(50, 3))
+    turned = SplitConformalClassifier().calibrate(logits, logits.argmax(axis=1), classes=["a", "c", "b"])
+    turned.save(tmp_path / "model.json")
+    estimator = LogisticRegression().fit(logits, np.array(["a", "b", "c"])[logits.argmax(axis=1)])
+    with pytest.raises(ValueError, match="the same classes in another order calibrated: class 1 was 'c' and is 'b'"):
+        WrapClassifier.load(tmp_path / "model.json", estimator)
 
 
 def test_impossible_classes_of_a_forest_are_legal(digits):
@@ -119,7 +131,7 @@ def test_decision_functions_are_logits():
         assert model.evaluate(X[400:], y[400:]).coverage > 0.8
 
 
-def test_classes_that_only_calibrate_are_impossible_to_the_estimator():
+def test_classes_that_only_calibrate_are_impossible_to_the_estimator(tmp_path):
     X, y = load_iris(return_X_y=True)
     rows = np.flatnonzero(y < 2)
     fitting, kept = _conformax.tuning_split(101, 0.4, 0)
@@ -130,6 +142,15 @@ def test_classes_that_only_calibrate_are_impossible_to_the_estimator():
     model = WrapClassifier(LogisticRegression()).fit(X, y)
     assert model.classes_.tolist() == [0, 1, 2] and model.estimator_.classes_.tolist() == [0, 1]
     assert not model.predict_set(X).mask[:, 2].any()
+    # A file of more classes is taken only where it is said which they are: it may be of another estimator.
+    model.save(tmp_path / "model.json")
+    with pytest.raises(ValueError, match="3 classes calibrated, but the estimator has 2"):
+        WrapClassifier.load(tmp_path / "model.json", model.estimator_)
+    loaded = WrapClassifier.load(tmp_path / "model.json", model.estimator_, classes=model.classes_)
+    assert loaded.predict_set(X) == model.predict_set(X) and loaded.classes_.tolist() == [0, 1, 2]
+    stranger = LogisticRegression().fit(X, np.where(y == 2, 7, y))
+    with pytest.raises(ValueError, match="class 7 of the estimator is none of the 3 classes given"):
+        WrapClassifier.load(tmp_path / "model.json", stranger, classes=model.classes_)
 
 
 def test_works_in_pipelines_and_searches(digits):

@@ -1,6 +1,7 @@
 """Streams: sets at the level of their time, labels late or never, and pickles that go on with the same bits."""
 
 import pickle
+import threading
 
 import numpy as np
 import pytest
@@ -131,6 +132,25 @@ def test_rows_are_numbered_as_they_are_taken_in(model):
     assert stream.status["waiting"] == stream.status["predicted"] == 3
 
 
+def test_rows_of_many_threads_have_a_number_each(model):
+    logits, labels = rows(8, 9)
+    stream, begin = Stream(model, step=0, decay=None), threading.Barrier(8)
+
+    def predict():
+        begin.wait()
+        for _ in range(50):
+            stream.predict_set(logits)
+
+    threads = [threading.Thread(target=predict) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    n = 8 * 50 * len(labels)
+    assert stream.status["predicted"] == stream.status["waiting"] == n
+    assert {stream.update(number, 0).outcome for number in range(n)} == {"counted"}
+
+
 def test_an_id_has_one_form(model):
     logits, labels = rows(1, 7)
     for given, again in [(7, 7.0), (7.0, "7"), (np.int64(7), np.float32(7)), ("7", 7), (2**70, str(2**70))]:
@@ -151,5 +171,9 @@ def test_what_cannot_stream_says_why(model):
         Stream(model).predict_set(logits[:2], ids=[1, 2, 3])
     with pytest.raises(ValueError, match="^step must be"):
         Stream(model, step=-1)
+    with pytest.raises(TypeError, match="^step must be a number, got 'a'"):
+        Stream(model, step="a")
+    with pytest.raises(ValueError, match="^delta must lie strictly between 0 and 1, got 1"):
+        Stream(model, delta=1)
     with pytest.raises(ValueError, match="is not calibrated"):
         Stream(SplitConformalClassifier())

@@ -8,6 +8,7 @@ import numpy as np
 
 from . import _conformax
 from ._inputs import Logits, as_array
+from ._parameters import as_number
 
 
 def entmax(z: Any, gamma: float = 1.5, axis: int = -1) -> np.ndarray:
@@ -25,7 +26,7 @@ def entmax(z: Any, gamma: float = 1.5, axis: int = -1) -> np.ndarray:
         raise ValueError("wanted at least one dimension, got a scalar")
     moved = np.moveaxis(array, axis, -1)
     rows = Logits.of(moved.reshape(-1, moved.shape[-1])).array()
-    p = _conformax.entmax(rows, gamma).reshape(moved.shape)
+    p = _conformax.entmax(rows, as_number(gamma, "gamma")).reshape(moved.shape)
     return np.moveaxis(p, -1, axis)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from . import _conformax
-from ._inputs import Logits, as_threads
+from ._inputs import Logits
+from ._parameters import as_threads
 
 #: Groups and weights by name, one for each row.
 Beside = dict[str, "np.ndarray | None"]

@@ -16,8 +16,6 @@ from ._inputs import (
     as_draws,
     as_labels,
     as_logits,
-    as_seed,
-    as_threads,
     from_device,
     in_order,
     names_of_columns,
@@ -25,6 +23,7 @@ from ._inputs import (
 )
 from ._levels import levels
 from ._metrics import Evaluation, without_law
+from ._parameters import as_seed, as_threads
 from ._rules import canonical, compiled_score, parameters_of
 from ._sets import PredictionSets
 from ._tuning import grid_over, particulars

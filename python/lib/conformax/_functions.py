@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _blocks, _conformax
 from ._inputs import Logits, as_draws, as_labels
+from ._parameters import as_number
 from ._rules import canonical, compiled_score
 from ._sets import PredictionSets
 
@@ -66,7 +67,7 @@ def sets(
     >>> conformax.sets([[2.0, 1.5, -1.0]], threshold=0.5).labels()
     [[0, 1]]
     """
-    threshold = float(threshold)
+    threshold = as_number(threshold, "threshold")
     if np.isnan(threshold):
         raise ValueError("threshold must be a number, got nan")
     given = {"gamma": gamma, **canonical(aliases, lambda_=lambda_, k_reg=k_reg)}

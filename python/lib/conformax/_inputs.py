@@ -7,7 +7,6 @@ rows at a time, so that a data frame larger than memory's half still works.
 from __future__ import annotations
 
 import itertools
-import operator
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -478,37 +477,3 @@ def look_like_probabilities(rows: Logits) -> bool:
 def as_draws(u: Any) -> np.ndarray | None:
     """One uniform draw per row as `float64`, or None."""
     return None if u is None else np.ascontiguousarray(as_array(u), dtype=np.float64)
-
-
-#: More threads than any machine has cores; starting a million of them takes the machine down.
-MOST_THREADS = 1024
-
-
-def as_threads(n_threads: Any) -> int | None:
-    """A number of threads, or None for one per core."""
-    if n_threads is None:
-        return None
-    count = _whole(n_threads, "n_threads")
-    if not 1 <= count <= MOST_THREADS:
-        raise ValueError(f"n_threads must lie between 1 and {MOST_THREADS}, or be None for one per core, got {count}")
-    return count
-
-
-def as_seed(random_state: Any) -> int:
-    """The seed of the draws: whoever wants other draws gives another number, for the same rows have the same ones.
-
-    >>> as_seed(None)
-    Traceback (most recent call last):
-    ...
-    TypeError: random_state must be a whole number, got None
-    """
-    seed = _whole(random_state, "random_state")
-    if not 0 <= seed < 1 << 64:
-        raise ValueError(f"random_state must lie between 0 and 2**64 - 1, got {seed}")
-    return seed
-
-
-def _whole(value: Any, name: str) -> int:
-    if isinstance(value, (bool, np.bool_)) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name} must be a whole number, got {value!r}")
-    return operator.index(value)

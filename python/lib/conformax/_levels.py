@@ -3,23 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from typing import Any
+
+import numpy as np
 
 
 #: The level where none is asked for.
 DEFAULT = 0.1
 
 
-def level(alpha: Any) -> str:
-    """A level's shortest decimal.
+def level(alpha: Any, name: str = "alpha") -> str:
+    """A level's shortest decimal; errors speak of it by `name`.
 
     >>> level(0.1), level("0.10"), level(1e-5)
     ('0.1', '0.10', '1e-05')
     """
-    if isinstance(alpha, bool) or not isinstance(alpha, (str, Decimal)) and not hasattr(alpha, "__float__"):
-        raise TypeError(f"alpha must be a number or a decimal string, got {type(alpha).__name__}")
-    return str(alpha)
+    text = _decimal(alpha, name)
+    if not 0 < Decimal(text) < 1:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, got {text}")
+    return text
+
+
+def _decimal(value: Any, name: str) -> str:
+    """The text of a finite number."""
+    kind = isinstance(value, (str, Decimal)) or hasattr(value, "__float__")
+    if isinstance(value, (bool, np.bool_)) or not kind:
+        raise TypeError(f"{name} must be a number or a decimal string, got {value!r}")
+    text = str(value)
+    try:
+        finite = Decimal(text).is_finite()
+    except InvalidOperation:
+        finite = False
+    if not finite:
+        raise ValueError(f"{name} must be a number or a decimal string, got {value!r}")
+    return text
 
 
 def complement(confidence: Any) -> str:
@@ -28,7 +46,7 @@ def complement(confidence: Any) -> str:
     >>> complement(0.95)
     '0.05'
     """
-    text = level(confidence)
+    text = _decimal(confidence, "confidence_level")
     if not 0 < float(text) < 1:
         raise ValueError(f"confidence must lie strictly between 0 and 1, got {text}")
     return str(1 - Decimal(text))

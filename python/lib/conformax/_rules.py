@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import _conformax
-from ._inputs import as_seed
+from ._parameters import as_count, as_number, as_seed, as_truth
 
 
 class ScoreRule:
@@ -27,7 +27,7 @@ class EntmaxScore(ScoreRule):
     gamma: float = 1.5
 
     def _compiled(self) -> _conformax.Score:
-        return _conformax.Score("entmax", gamma=self.gamma)
+        return _conformax.Score("entmax", gamma=as_number(self.gamma, "gamma"))
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,8 @@ class ApsScore(ScoreRule):
     random_state: int = 0
 
     def _compiled(self) -> _conformax.Score:
-        return _conformax.Score("aps", randomized=self.randomized, seed=as_seed(self.random_state))
+        randomized = as_truth(self.randomized, "randomized")
+        return _conformax.Score("aps", randomized=randomized, seed=as_seed(self.random_state))
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,10 @@ class RapsScore(ScoreRule):
     def _compiled(self) -> _conformax.Score:
         return _conformax.Score(
             "raps",
-            lambda_=self.lambda_,
-            k_reg=self.k_reg,
+            lambda_=as_number(self.lambda_, "lambda_"),
+            k_reg=as_count(self.k_reg, "k_reg"),
             penalty=self.penalty,
-            randomized=self.randomized,
+            randomized=as_truth(self.randomized, "randomized"),
             seed=as_seed(self.random_state),
         )
 
@@ -83,8 +84,12 @@ class SapsScore(ScoreRule):
     random_state: int = 0
 
     def _compiled(self) -> _conformax.Score:
-        seed = as_seed(self.random_state)
-        return _conformax.Score("saps", lambda_=self.lambda_, randomized=self.randomized, seed=seed)
+        return _conformax.Score(
+            "saps",
+            lambda_=as_number(self.lambda_, "lambda_"),
+            randomized=as_truth(self.randomized, "randomized"),
+            seed=as_seed(self.random_state),
+        )
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,12 @@ def compiled_score(
     if not isinstance(score, str):
         raise TypeError(f"score must be a name or a score object, got {type(score).__name__}")
     return _conformax.Score(
-        score, gamma=gamma, lambda_=lambda_, k_reg=k_reg, randomized=randomized, seed=as_seed(random_state)
+        score,
+        gamma=None if gamma is None else as_number(gamma, "gamma"),
+        lambda_=None if lambda_ is None else as_number(lambda_, "lambda_"),
+        k_reg=None if k_reg is None else as_count(k_reg, "k_reg"),
+        randomized=as_truth(randomized, "randomized"),
+        seed=as_seed(random_state),
     )
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from . import _blocks, _conformax
 from ._inputs import Logits, as_labels, in_order, names_of_columns, refuse_masked
 from ._levels import level
+from ._parameters import as_number, as_numbers
 
 #: Share of the rows that choose ranks and then do not calibrate, as of those that tune.
 CHOOSING = 0.4
@@ -23,7 +24,8 @@ class Scheme:
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
         self.by, self.clusters = parameters["by"], parameters["clusters"]
-        self.truncate_ranks, self.pac = parameters["truncate_ranks"], parameters["pac"]
+        self.truncate_ranks, pac = parameters["truncate_ranks"], parameters["pac"]
+        self.pac = None if pac is None else level(pac, "pac")
         self.label_weights, self.severity = parameters["label_weights"], parameters["severity"]
         self.cost, self.prior = parameters["cost"], parameters["prior"]
         asked = {
@@ -146,7 +148,7 @@ def calibrate(
         alphas,
         names=kept,
         input=input,
-        delta=None if scheme.pac is None else level(scheme.pac),
+        delta=scheme.pac,
         column=None if column is None else str(column),
         groups=group_names,
         estimated=bool(getattr(scheme.label_weights, "estimated", False)),
@@ -232,8 +234,7 @@ def as_weights(weights: Any, n: int) -> np.ndarray | None:
     """The weight of each row."""
     if weights is None:
         return None
-    refuse_masked(weights, "weights")
-    values = np.ascontiguousarray(weights, dtype=np.float64)
+    values = as_numbers(weights, "weights", "row {}".format)
     if values.shape != (n,):
         raise ValueError(f"there are {n} rows of logits but weights of shape {values.shape}")
     return values
@@ -243,8 +244,8 @@ def per_class(values: Any, what: str, names: np.ndarray | None, n_classes: int) 
     """A number for each class, from a list in their order, or a dictionary or a pandas series by name."""
     refuse_masked(values, what)
     values = _by_name(values, what, names)
+    known = list(range(n_classes)) if names is None else names.tolist()
     if isinstance(values, Mapping):
-        known = list(range(n_classes)) if names is None else names.tolist()
         for name in values:
             if name not in known:
                 raise ValueError(f"{what}: {name!r} is none of the {n_classes} classes")
@@ -252,7 +253,7 @@ def per_class(values: Any, what: str, names: np.ndarray | None, n_classes: int) 
             if name not in values:
                 raise ValueError(f"{what}: the class {name!r} is left out")
         values = [values[name] for name in known]
-    numbers = np.asarray(values, dtype=np.float64)
+    numbers = as_numbers(values, what, lambda place: _class_at(place, known))
     if numbers.shape != (n_classes,):
         raise ValueError(f"{what}: wanted {n_classes} numbers, one per class, got shape {numbers.shape}")
     return numbers
@@ -298,11 +299,29 @@ def _matrix(values: Any, names: np.ndarray | None, n_classes: int) -> np.ndarray
         if names is None or _sorted(columns) != _sorted(names) or _sorted(values.index) != _sorted(names):
             raise ValueError("cost: index and columns of the frame must be the names of the classes, or count them")
         values = values.loc[names.tolist(), names.tolist()]
+    if columns is not None:
+        values = values.to_numpy()
     refuse_masked(values, "cost")
-    costs = np.asarray(values, dtype=np.float64)
-    if costs.shape != (n_classes, n_classes):
-        raise ValueError(f"cost: wanted {n_classes} rows of {n_classes} numbers, got shape {costs.shape}")
+    wanted = f"cost: wanted {n_classes} rows of {n_classes} numbers"
+    if not np.iterable(values) or isinstance(values, (str, bytes)):
+        raise ValueError(f"{wanted}, got {values!r}")
+    rows = list(values)
+    if len(rows) != n_classes:
+        raise ValueError(f"{wanted}, got {len(rows)} rows")
+    known = list(range(n_classes)) if names is None else names.tolist()
+    costs = np.empty((n_classes, n_classes))
+    # Row by row, so that one that is too short or holds a text is named.
+    for place, row in enumerate(rows):
+        numbers = as_numbers(row, f"cost: row {place}", lambda at: _class_at(at, known))
+        if numbers.shape != (n_classes,):
+            raise ValueError(f"{wanted}, got shape {numbers.shape} in row {place}")
+        costs[place] = numbers
     return costs
+
+
+def _class_at(place: int, known: Sequence[Any]) -> str:
+    """What the class at a place is called, in a message."""
+    return f"class {known[place]!r}" if place < len(known) else f"place {place}"
 
 
 def _sorted(names: Any) -> list[str]:
@@ -353,4 +372,4 @@ def pac_rank(n: int, alpha: Any, delta: float) -> int | None:
     """
     if n < 0:
         raise ValueError(f"n must be at least 0, got {n}")
-    return _conformax.pac_rank(n, level(alpha), float(delta))
+    return _conformax.pac_rank(n, level(alpha), as_number(delta, "delta"))

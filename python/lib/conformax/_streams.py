@@ -10,8 +10,9 @@ import numpy as np
 
 from . import _conformax
 from ._classifier import SplitConformalClassifier
-from ._inputs import as_labels, as_seed
+from ._inputs import as_labels
 from ._levels import level
+from ._parameters import as_number, as_seed
 from ._sets import PredictionSets
 
 
@@ -34,7 +35,8 @@ class AdaptiveLevel:
     """
 
     def __init__(self, alpha: Any = 0.1, step: float = 0.05, decay: float | None = None) -> None:
-        self._compiled = _conformax.AdaptiveLevel(level(alpha), float(step), decay)
+        decay = None if decay is None else as_number(decay, "decay")
+        self._compiled = _conformax.AdaptiveLevel(level(alpha), as_number(step, "step"), decay)
 
     def __repr__(self) -> str:
         return f"AdaptiveLevel(level {self.level:.4g} after {_count(self.rows, 'row')}, {self.misses} missed)"
@@ -91,7 +93,7 @@ class Alarm:
         calibrating = np.ascontiguousarray(scores, dtype=np.float64)
         if calibrating.ndim != 1:
             raise ValueError(f"scores must have one dimension, got {calibrating.ndim}")
-        self._compiled = _conformax.Alarm(calibrating, float(jump), as_seed(seed))
+        self._compiled = _conformax.Alarm(calibrating, as_number(jump, "jump"), as_seed(seed))
 
     def __repr__(self) -> str:
         return f"Alarm(log capital {self.log_capital:.4g}, {_count(self.rows, 'score')} seen)"
@@ -189,7 +191,13 @@ class Stream:
         self._model.__setstate__(model.__getstate__())
         wanted = None if alpha is None else level(alpha)
         self._compiled = _conformax.Stream(
-            self._model._calibration, wanted, float(step), decay, window, level(delta), as_seed(seed)
+            self._model._calibration,
+            wanted,
+            as_number(step, "step"),
+            None if decay is None else as_number(decay, "decay"),
+            window,
+            level(delta, "delta"),
+            as_seed(seed),
         )
 
     def predict_set(self, logits: Any, *, ids: Sequence[Any] | None = None, groups: Any = None) -> PredictionSets:

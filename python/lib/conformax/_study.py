@@ -7,8 +7,9 @@ from os import PathLike
 from typing import Any
 
 from . import _conformax
-from ._inputs import Logits, as_labels, as_seed, as_threads
+from ._inputs import Logits, as_labels
 from ._levels import level
+from ._parameters import as_seed, as_threads
 
 
 def compare(

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 from . import _conformax
+from ._parameters import as_count, as_number
 from ._rules import ALIASES
 
 GAMMAS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
@@ -20,7 +21,7 @@ def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_confor
     if names == ["gamma"]:
         _expect(params, "entmax", over)
         values = GAMMAS if grid is None else _values(grid, "gamma")
-        return [_conformax.Score("entmax", gamma=gamma) for gamma in values]
+        return [_conformax.Score("entmax", gamma=as_number(gamma, "gamma")) for gamma in values]
     if not names or not set(names) <= {"lambda_", "k_reg"}:
         raise ValueError(f"tuning goes over gamma, lambda_, k_reg or (lambda_, k_reg), got {over!r}")
     _expect(params, "raps", over)
@@ -42,9 +43,9 @@ def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list
     lambdas: Any = [rule.lambda_]
     orders: Any = [rule.k_reg]
     if "lambda_" in names:
-        lambdas = LAMBDAS if grid is None else _values(grid, "lambda_")
+        lambdas = LAMBDAS if grid is None else [as_number(value, "lambda_") for value in _values(grid, "lambda_")]
     if "k_reg" in names:
-        orders = K_REGS if grid is None else _values(grid, "k_reg")
+        orders = K_REGS if grid is None else [as_count(value, "k_reg") for value in _values(grid, "k_reg")]
     drawn = {"penalty": rule.penalty, "randomized": rule.randomized, "seed": rule.seed or 0}
     every = [
         _conformax.Score("raps", lambda_=lambda_, k_reg=k_reg, **drawn)

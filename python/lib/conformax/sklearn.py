@@ -126,23 +126,24 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.conformal_.save(path)
 
     @classmethod
-    def load(cls, path: Any, estimator: Any) -> WrapClassifier:
+    def load(cls, path: Any, estimator: Any, *, classes: Any = None) -> WrapClassifier:
         """Reads a calibration file for the fitted estimator that it was made with, however that was kept.
 
-        Classes are compared as text, which is what the file holds.
+        The file must have the estimator's classes in its order, compared as text, which is what the file holds.
+        `classes` are `classes_` of the classifier that was saved, where some had no row to fit the estimator on.
         """
         check_is_fitted(estimator)
         conformal = SplitConformalClassifier.load(path)
-        names = [str(name) for name in conformal.classes_.tolist()]
-        own = {str(name): name for name in estimator.classes_.tolist()}
-        if not set(own) <= set(names):
-            stranger = next(name for name in own if name not in names)
-            raise ValueError(f"{path}: class {stranger} of the estimator is none of the {len(names)} that calibrated")
+        known, whose = np.asarray(classes), "classes are {}"
+        if classes is None:
+            known, whose = np.asarray(estimator.classes_), "the estimator has {}, and classes are not given"
+        _expect_classes(path, conformal.classes_.tolist(), known.tolist(), whose)
+        strangers = [name for name in np.asarray(estimator.classes_).tolist() if name not in known.tolist()]
+        if strangers:
+            raise ValueError(f"class {strangers[0]!r} of the estimator is none of the {len(known)} classes given")
         loaded = cls(estimator, prefit=True, **{name: getattr(conformal, name) for name in cls._shared})
         loaded.conformity_score = conformal.score
-        # Classes that only calibrated are unknown to the estimator, and have its type all the same.
-        loaded.classes_ = np.asarray([own.get(name, estimator.classes_.dtype.type(name)) for name in names])
-        loaded.estimator_, loaded.conformal_ = estimator, conformal
+        loaded.estimator_, loaded.conformal_, loaded.classes_ = estimator, conformal, known
         conformal._names, conformal.labels_are = loaded.classes_, "names"
         return loaded
 
@@ -211,5 +212,18 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if np.array_equal(self.estimator_.classes_, self.classes_):
             return found
         logits = np.full((len(found), len(self.classes_)), -np.inf)
-        logits[:, np.searchsorted(self.classes_, self.estimator_.classes_)] = found
+        places = {name: place for place, name in enumerate(self.classes_.tolist())}
+        logits[:, [places[name] for name in np.asarray(self.estimator_.classes_).tolist()]] = found
         return logits
+
+
+def _expect_classes(path: Any, calibrated: list[Any], known: list[Any], whose: str) -> None:
+    """A file of other classes, or of the same in another order, would have its columns taken for others."""
+    if len(calibrated) != len(known):
+        raise ValueError(f"{path}: {len(calibrated)} classes calibrated, but {whose.format(len(known))}")
+    was, now = [str(name) for name in calibrated], [str(name) for name in known]
+    if was == now:
+        return
+    place = next(place for place, name in enumerate(now) if name != was[place])
+    why = "the same classes in another order" if sorted(was) == sorted(now) else "other classes"
+    raise ValueError(f"{path}: {why} calibrated: class {place} was {was[place]!r} and is {now[place]!r}")

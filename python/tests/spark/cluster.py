@@ -22,8 +22,16 @@ os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
 PATIENCE = 300
 
 
-#: Few tasks, and batches that end in the middle of a partition.
-SMALL = {"spark.sql.shuffle.partitions": "3", "spark.sql.execution.arrow.maxRecordsPerBatch": "97"}
+#: Few tasks, batches that end in the middle of a partition, and nothing compiled that runs for a moment only: a test
+#: takes a second, of which Spark's own compilers would take the most.
+HASTY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SMALL = {
+    "spark.sql.shuffle.partitions": "3",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "97",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.driver.extraJavaOptions": HASTY,
+    "spark.executor.extraJavaOptions": HASTY,
+}
 
 
 def session(master: str, **settings: str) -> SparkSession:

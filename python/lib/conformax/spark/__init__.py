@@ -22,7 +22,6 @@ from typing import Any
 
 from .. import _conformax
 from .._classifier import SplitConformalClassifier, _judge_seen, _texts
-from .._levels import level as level_of
 from .._metrics import Evaluation, without_law
 from .._rules import parameters_of
 from . import _executor
@@ -91,7 +90,7 @@ def calibrate(
         calibration = calibrator.finish(
             levels,
             names=_texts(names),
-            delta=None if cp.pac is None else level_of(cp.pac),
+            delta=scheme.pac,
             column=column or weights,
             groups=groups,
             estimated=bool(getattr(scheme.label_weights, "estimated", False)),
