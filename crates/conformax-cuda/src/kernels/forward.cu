@@ -512,6 +512,8 @@ struct Region {
             bool in = gap_of(top, value, index) < 1;
             u32 who = __ballot_sync(WHOLE, in);
             int next = kept + __popc(who & ((1u << threadIdx.x % 32) - 1));
+            // A vote waits for the others, but not for what they read.
+            __syncwarp();
             if (in) z[next] = value, at[next] = place;
             kept += __popc(who);
             __syncwarp();
