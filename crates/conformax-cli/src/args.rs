@@ -1,6 +1,7 @@
 //! What can be typed: the subcommands, and the flags they share.
 
 mod data;
+mod files;
 mod level;
 mod output;
 mod scheme;
@@ -11,7 +12,8 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand};
 
 pub(crate) use data::DataArgs;
-pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, distinct, level};
+pub(crate) use files::Files;
+pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, delta, distinct, level};
 pub(crate) use output::{OutputArgs, overwrite};
 pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};

@@ -12,7 +12,7 @@ use conformax_io::{
 };
 use serde::Serialize;
 
-use crate::args::{Asked, DataArgs, LevelArgs, MaskedChoice, OutputArgs, SchemeArgs, ScoreArgs};
+use crate::args::{Asked, DataArgs, Files, LevelArgs, MaskedChoice, OutputArgs, SchemeArgs, ScoreArgs};
 use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
 use crate::chart::bar;
 use crate::console::Console;
@@ -60,6 +60,13 @@ pub(crate) struct CalibrateArgs {
     /// Print JSON.
     #[arg(long)]
     json: bool,
+}
+
+impl CalibrateArgs {
+    pub(crate) fn files(&self) -> Files {
+        let read = self.data.files().into_iter().chain(self.scheme.files()).collect();
+        Files { read, written: vec![self.output.output.clone()] }
+    }
 }
 
 pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(), Failure> {

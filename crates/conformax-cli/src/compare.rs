@@ -58,10 +58,15 @@ pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), F
     if args.json {
         return json::print(&comparison, console);
     }
-    print(&comparison, alpha, console)
+    print(&comparison, alpha, &args.data, console)
 }
 
-fn print(comparison: &Comparison, alpha: Alpha, console: &mut Console<'_>) -> Result<(), Failure> {
+fn print(
+    comparison: &Comparison,
+    alpha: Alpha,
+    data: &DataArgs,
+    console: &mut Console<'_>,
+) -> Result<(), Failure> {
     writeln!(
         console.out(),
         "{}, {} classes, accuracy {}; alpha = {alpha}, mean ± standard deviation over {} random splits\n",
@@ -71,7 +76,7 @@ fn print(comparison: &Comparison, alpha: Alpha, console: &mut Console<'_>) -> Re
         comparison.splits
     )?;
     write!(console.out(), "{}", side_by_side(comparison))?;
-    writeln!(console.out(), "\n{}", verdict(comparison, alpha))?;
+    writeln!(console.out(), "\n{}", verdict(comparison, alpha, data))?;
     Ok(())
 }
 
@@ -104,7 +109,7 @@ fn spread(spread: Spread, digits: usize) -> String {
 }
 
 /// Which is best on these rows, if one is, and how to get it.
-fn verdict(comparison: &Comparison, alpha: Alpha) -> String {
+fn verdict(comparison: &Comparison, alpha: Alpha, data: &DataArgs) -> String {
     let smallest = comparison.procedures.iter().find(|row| row.larger_than_smallest.is_none());
     let Some(smallest) = smallest else { return String::new() };
     let name = &smallest.means.procedure;
@@ -128,11 +133,11 @@ fn verdict(comparison: &Comparison, alpha: Alpha) -> String {
         true => format!(" (fewer than {FEWEST_SPLITS} splits decide nothing)"),
         false => String::new(),
     };
-    format!("{lead}{few}{}", recipe(name, alpha).unwrap_or_default())
+    format!("{lead}{few}{}", recipe(name, alpha, data).unwrap_or_default())
 }
 
 /// How to make a model of the procedure from rows that had no part in choosing it.
-fn recipe(procedure: &str, alpha: Alpha) -> Option<String> {
+fn recipe(procedure: &str, alpha: Alpha, data: &DataArgs) -> Option<String> {
     let (verb, score) = match procedure {
         INV_PROB => ("calibrate", "--score inv_prob"),
         RAPS => ("tune", "--over raps"),
@@ -142,10 +147,11 @@ fn recipe(procedure: &str, alpha: Alpha) -> Option<String> {
         OPT_ENTMAX => ("tune", "--over gamma"),
         _ => return None,
     };
+    let (whole, parts) = (data.words(), data.words_of_parts());
     Some(format!(
         "\n\nRows that chose a procedure must not calibrate it. To use it, split first, and choose with one part alone:
-  conformax split DATA --fractions 0.3,0.7 -o choose.npz cal.npz
-  conformax compare choose.npz --alpha {alpha}
-  conformax {verb} cal.npz {score} --alpha {alpha} -o model.json"
+  conformax split {whole} --fractions 0.3,0.7 -o choose.npz cal.npz
+  conformax compare choose.npz{parts} --alpha {alpha}
+  conformax {verb} cal.npz{parts} {score} --alpha {alpha} -o model.json"
     ))
 }

@@ -14,7 +14,7 @@ use conformax_io::{Beside, KeptLevel, LabelUse, Model, Output, Part, PartOf, Set
 use self::counted::{Honest, judge_seen};
 use self::groups::{Apart, GroupEvaluation};
 use self::shown::Evaluation;
-use crate::args::{DataArgs, OptionalLevelArgs, overwrite};
+use crate::args::{DataArgs, Files, OptionalLevelArgs, overwrite};
 use crate::calibrate::warn_of_few_rows;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -75,6 +75,14 @@ pub(crate) struct JudgingArgs {
     pub(crate) json: bool,
 }
 
+impl EvaluateArgs {
+    pub(crate) fn files(&self) -> Files {
+        let by = self.by.as_ref().map(PathBuf::from);
+        let read = self.data.files().into_iter().chain([self.model.clone()]).chain(by).collect();
+        Files { read, written: self.output.iter().cloned().collect() }
+    }
+}
+
 pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let model = Loaded::read(&args.model)?;
     let levels = model.levels(&args.levels.alphas())?;
@@ -90,7 +98,8 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
     if let Scheme::Risk(loss) = &model.model.scheme {
         evaluator = evaluator.losing(loss.clone())?;
     }
-    let (evaluator, learned) = counted::read(source, evaluator.watching_for(model.model.rows()), console)?;
+    let (evaluator, learned) =
+        counted::read(source, evaluator.watching_for(model.model.rows()), &apart, console)?;
     let groups = (apart.column(), apart.names(learned));
     if let Some(output) = output {
         let (path, alphas) = (output.path().to_owned(), levels.iter().map(KeptLevel::alpha).collect());

@@ -197,7 +197,7 @@ fn any_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
             Some("a model fits data with the same classes in the same order; calibrate again for other data")
         }
         Problem::RowsDiffer { .. } => {
-            Some("logits and labels must come from the same rows, in the same order")
+            Some("logits and what comes beside them must be of the same rows, in the same order")
         }
         _ => None,
     }

@@ -3,7 +3,11 @@
 mod data;
 mod model;
 
+use std::io::BufRead;
+use std::path::Path;
+
 use clap::Args;
+use conformax_io::is_calibration;
 
 use crate::args::DataArgs;
 use crate::console::Console;
@@ -19,6 +23,7 @@ use crate::model::Loaded;
 Examples:
   conformax inspect model.json
   conformax inspect cal.npz
+  ssh server cat model.json | conformax inspect -
   conformax inspect --logits z.npy --labels y.npy --json")]
 pub(crate) struct InspectArgs {
     #[command(flatten)]
@@ -30,9 +35,17 @@ pub(crate) struct InspectArgs {
 
 pub(crate) fn run(args: &InspectArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     match &args.data.data[..] {
-        [only] if only.extension().is_some_and(|end| end.eq_ignore_ascii_case("json")) => {
-            model::print(&Loaded::read(only)?, args.json, console)
-        }
+        [only] if is_calibration_file(only)? => model::print(&Loaded::read(only)?, args.json, console),
         _ => data::print(&args.data, args.json, console),
     }
+}
+
+/// By its name, or by what standard input begins with, which stays there to be read.
+fn is_calibration_file(path: &Path) -> Result<bool, Failure> {
+    if path != Path::new("-") {
+        return Ok(path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json")));
+    }
+    let mut input = std::io::stdin().lock();
+    let start = input.fill_buf().map_err(|error| conformax_io::Error::new(path, error))?;
+    Ok(is_calibration(start))
 }

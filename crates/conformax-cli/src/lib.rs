@@ -99,6 +99,7 @@ where
 }
 
 fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> {
+    command.expect_files_apart()?;
     match command {
         Command::Split(args) => split::run(&args, console),
         Command::Calibrate(args) => calibrate::run(&args, console),

@@ -7,7 +7,7 @@ use conformax_train::data::{Part, Source};
 use conformax_train::{Device, LogitsRequest, Matched, Observer, logits};
 use indicatif::ProgressBar;
 
-use crate::args::OutputArgs;
+use crate::args::{Files, OutputArgs};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -57,6 +57,15 @@ enum PartChoice {
     Train,
     Validation,
     Test,
+}
+
+impl LogitsArgs {
+    pub(crate) fn files(&self) -> Files {
+        Files {
+            read: vec![self.checkpoint.clone(), self.data.clone()],
+            written: vec![self.output.output.clone()],
+        }
+    }
 }
 
 pub(crate) fn run(args: &LogitsArgs, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use conformax_io::{Error, Model, Output, Part, PartOf, Problem};
 
-use crate::args::overwrite;
+use crate::args::{Files, overwrite};
 use crate::calibrate;
 use crate::console::Console;
 use crate::evaluate::{self, JudgingArgs};
@@ -35,6 +35,12 @@ pub(crate) struct MergeArgs {
     thresholds_only: bool,
     #[command(flatten)]
     judging: JudgingArgs,
+}
+
+impl MergeArgs {
+    pub(crate) fn files(&self) -> Files {
+        Files { read: self.parts.clone(), written: self.output.iter().cloned().collect() }
+    }
 }
 
 pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -8,7 +8,7 @@ use clap::Args;
 use conformax::{Alpha, Level, rows_for_precision};
 use serde::Serialize;
 
-use crate::args::{confidence, level};
+use crate::args::{confidence, delta, level};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -55,7 +55,7 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "P", value_delimiter = ',')]
     precision: Vec<f64>,
     /// Coverage is to hold with probability 1 - DELTA over the calibration rows, rather than on average.
-    #[arg(long, value_name = "DELTA", conflicts_with = "precision")]
+    #[arg(long, value_name = "DELTA", conflicts_with = "precision", value_parser = delta)]
     pac: Option<Alpha>,
     /// Probability with which the statements hold.
     #[arg(long, value_name = "Q", default_value_t = 0.95)]

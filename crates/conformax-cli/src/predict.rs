@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 use conformax_io::{Format, LabelUse, SetColumns, SetsWriter, Source, SourceOptions};
 
 use self::sets::Columns;
-use crate::args::{DataArgs, OptionalLevelArgs, overwrite};
+use crate::args::{DataArgs, Files, OptionalLevelArgs, overwrite};
 use crate::blocks::for_each_block;
 use crate::calibrate::{LooksLikeProbabilities, is_standard_output, warn_of_few_rows};
 use crate::console::Console;
@@ -79,6 +79,11 @@ impl From<PipeFormat> for Format {
 const BLOCK_BYTES_WITH_P_VALUES: usize = 1 << 20;
 
 impl PredictArgs {
+    pub(crate) fn files(&self) -> Files {
+        let read = self.data.files().into_iter().chain([self.model.clone()]).collect();
+        Files { read, written: self.output.iter().cloned().collect() }
+    }
+
     /// The file to write; `-` is standard output, as nothing is.
     fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| !is_standard_output(path))
@@ -102,7 +107,19 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     let mut doubt = LooksLikeProbabilities::with_model(&source);
     for_each_block(source, "predicting", console, |block, console| {
         doubt.look_at(block, console)?;
-        columns.predict(block)?.write(&columns, block, &mut writer)?;
+        let sets = match (columns.predict(block), &pipe) {
+            (Err(error), Some(pipe)) => {
+                // A pipe has no whole that could be spoilt: the sets of the rows before the bad one are good.
+                let good = block.first(error.row().unwrap_or(0) as usize);
+                if good.rows() > 0 {
+                    columns.predict(&good)?.write(&columns, &good, &mut writer)?;
+                    pipe.drain(console)?;
+                }
+                return Err(error.into());
+            }
+            (sets, _) => sets?,
+        };
+        sets.write(&columns, block, &mut writer)?;
         written += block.rows() as u64;
         if let Some(pipe) = &pipe {
             pipe.drain(console)?;

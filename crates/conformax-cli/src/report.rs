@@ -8,7 +8,7 @@ use conformax_io::LabelUse;
 use conformax_report::Options;
 use conformax_study::{Results, report_study};
 
-use crate::args::{DataArgs, confidence, level};
+use crate::args::{DataArgs, Files, confidence, level};
 use crate::benchmark::read_benchmark;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -59,6 +59,13 @@ pub(crate) struct ReportArgs {
 
 /// Below this one of the three parts that rows are split into is empty.
 const FEWEST_ROWS: usize = 6;
+
+impl ReportArgs {
+    pub(crate) fn files(&self) -> Files {
+        let written = ["results.csv", "results.json"].map(|name| self.output.join(name));
+        Files { read: self.data.files(), written: written.to_vec() }
+    }
+}
 
 pub(crate) fn run(args: &ReportArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let source = args.data.open(LabelUse::Required)?;

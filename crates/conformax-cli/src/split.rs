@@ -9,7 +9,7 @@ use conformax_io::{
 };
 use serde::Serialize;
 
-use crate::args::{DataArgs, overwrite};
+use crate::args::{DataArgs, Files, overwrite};
 use crate::blocks::{count_rows, for_each_block};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -92,6 +92,11 @@ fn print(parts: &[Part<'_>], args: &SplitArgs, console: &mut Console<'_>) -> Res
 }
 
 impl SplitArgs {
+    pub(crate) fn files(&self) -> Files {
+        let args = self.with_data_in_place();
+        Files { read: args.data.files(), written: args.output }
+    }
+
     /// `-o` takes every name that follows it; those beyond one per fraction are the data, where no other is named.
     fn with_data_in_place(&self) -> Self {
         let mut args = self.clone();

@@ -11,7 +11,7 @@ use clap::{Args, ValueEnum};
 use conformax::{Alpha, Draw, Masked, Remember, ScoreSpec, Tuner, Tuning, TuningSplit};
 use conformax_io::{Block, LabelUse, Model, Output, SelectionRecord, Source, TuningRecord, Values};
 
-use crate::args::{DataArgs, MaskedChoice, OutputArgs, confidence, level};
+use crate::args::{DataArgs, Files, MaskedChoice, OutputArgs, confidence, level};
 use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
 use crate::calibrate::{LooksLikeProbabilities, calibrator, is_standard_output, warn_of_model};
 use crate::console::Console;
@@ -81,6 +81,12 @@ enum RowsChoice {
 enum Over {
     Gamma,
     Raps,
+}
+
+impl TuneArgs {
+    pub(crate) fn files(&self) -> Files {
+        Files { read: self.data.files(), written: vec![self.output.output.clone()] }
+    }
 }
 
 pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Failure> {

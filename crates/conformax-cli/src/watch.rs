@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use self::input::{Input, Line};
 use self::state::StateFile;
-use crate::args::StreamArgs;
+use crate::args::{Files, StreamArgs};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -53,6 +53,15 @@ pub(crate) struct WatchArgs {
 
 /// Lines that are answered at most before the stream is left in its file. Rows may come for days without a pause.
 const MOST_AHEAD: u64 = 1_000;
+
+impl WatchArgs {
+    pub(crate) fn files(&self) -> Files {
+        Files {
+            read: vec![self.model.clone(), self.input.clone()],
+            written: self.state.iter().cloned().collect(),
+        }
+    }
+}
 
 pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     if [&args.model, &args.input].iter().all(|path| path.as_os_str() == "-") {

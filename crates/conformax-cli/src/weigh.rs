@@ -8,7 +8,7 @@ use conformax::{LabelShift, Logits, label_weights};
 use conformax_io::{Block, Error, LabelUse, Output, Source};
 use serde::Serialize;
 
-use crate::args::{DataArgs, OutputArgs};
+use crate::args::{DataArgs, Files, OutputArgs};
 use crate::blocks::{for_each_block, with_logits};
 use crate::console::Console;
 use crate::failure::Failure;
@@ -53,6 +53,12 @@ struct Weights {
     #[serde(skip_serializing_if = "Option::is_none")]
     class_names: Option<Vec<String>>,
     weights: Vec<f64>,
+}
+
+impl WeighArgs {
+    pub(crate) fn files(&self) -> Files {
+        Files { read: self.data.files(), written: vec![self.output.output.clone()] }
+    }
 }
 
 pub(crate) fn run(args: &WeighArgs, console: &mut Console<'_>) -> Result<(), Failure> {

@@ -379,13 +379,15 @@ pub enum Problem {
     /// A number with a fraction.
     #[error("label {0} is not a whole number")]
     FractionalLabel(f64),
-    /// Logits and labels of different length.
-    #[error("{labels} labels for {logits} rows of logits")]
+    /// Logits and what comes beside them of different length.
+    #[error("{found} {what} for {logits} rows of logits")]
     RowsDiffer {
         /// Rows of logits.
         logits: u64,
-        /// Labels.
-        labels: u64,
+        /// What there is another number of: labels, or values of a column.
+        what: String,
+        /// How many there are of it.
+        found: u64,
     },
     /// Files taken as one data set disagree on the number of classes.
     #[error("has {found} classes, {wanted} were expected")]

@@ -49,6 +49,7 @@ mod tables;
 mod text;
 mod writing;
 
+pub use calibration::kind::is_calibration;
 pub use calibration::model::{Beside, KeptLevel, Model, SelectionRecord, TuningRecord};
 pub use calibration::part::{Part, PartOf, Settings};
 pub use data::block::Block;
@@ -62,6 +63,7 @@ pub use data::values::{Dtype, Values};
 pub use error::{Column, Error, Place, Problem, Purpose, Result, printable};
 pub use reading::source::Source;
 pub use reading::source_options::{Data, LabelUse, LabelsAre, SourceOptions};
+pub use reading::stamp::is_same_file;
 #[cfg(feature = "parquet")]
 pub use tables::guard::hush_caught_panics;
 #[cfg(feature = "jsonl")]

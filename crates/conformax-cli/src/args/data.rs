@@ -130,6 +130,42 @@ impl DataArgs {
         self.input.map_or(Input::Logits, Input::from)
     }
 
+    /// What was typed, for a split of the same data: paths, then flags. Standard input cannot be read again, and numbers
+    /// stay what they are unless `--input` says what to make of them.
+    pub(crate) fn words(&self) -> String {
+        let path = |path: &PathBuf| match path.to_str() {
+            Some("-") => "DATA".to_owned(),
+            _ => quoted(&path.to_string_lossy()),
+        };
+        let mut words: Vec<String> = self.data.iter().map(path).collect();
+        let mut flag =
+            |name: &str, value: Option<String>| words.extend(value.map(|value| format!("{name} {value}")));
+        let list = |columns: &[String]| (!columns.is_empty()).then(|| quoted(&columns.join(",")));
+        let column = |column: &Option<String>| column.as_deref().map(quoted);
+        flag("--logits", self.logits.as_ref().map(path));
+        flag("--labels", self.labels.as_ref().map(path));
+        flag("--logits-column", column(&self.logits_column));
+        flag("--label-column", column(&self.label_column));
+        flag("--classes", list(&self.classes));
+        flag("--drop", list(&self.drop));
+        flag("--keep", list(&self.keep));
+        flag("--labels-are", self.labels_are.map(typed));
+        flag("--names", self.names.as_ref().map(path));
+        words.join(" ")
+    }
+
+    /// The flags that the parts of such a split need: their columns have the usual names, and their labels are indices.
+    pub(crate) fn words_of_parts(&self) -> String {
+        let input = self.input.map(|input| format!(" --input {}", typed(input)));
+        let labels = self.labels_are.map(|_| " --labels-are indices".to_owned());
+        input.into_iter().chain(labels).collect()
+    }
+
+    /// Every file that is named.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        self.data.iter().chain(&self.logits).chain(&self.labels).chain(&self.names).cloned().collect()
+    }
+
     /// The data as a person would call it.
     pub(crate) fn describe(&self) -> String {
         let paths: &[PathBuf] = self.logits.as_ref().map_or(&self.data, std::slice::from_ref);
@@ -140,5 +176,32 @@ impl DataArgs {
             [first, rest @ ..] => format!("{} and {} more", shown(first), rest.len()),
             [] => "nothing".to_owned(),
         }
+    }
+}
+
+/// The word that stands for a choice.
+fn typed(choice: impl ValueEnum) -> String {
+    choice.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+}
+
+/// A word as a POSIX shell takes it for one.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=:,./@%".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_quoted_where_a_shell_would_divide_them() {
+        assert_eq!(quoted("data/a-1.npz"), "data/a-1.npz");
+        assert_eq!(quoted("my data.csv"), "'my data.csv'");
+        assert_eq!(quoted("it's"), r"'it'\''s'");
+        assert_eq!(quoted(""), "''");
     }
 }

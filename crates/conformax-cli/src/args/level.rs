@@ -66,3 +66,8 @@ pub(crate) fn confidence(text: &str) -> Result<Alpha, conformax::Error> {
     let value = text.trim().parse().map_err(|_| conformax::Error::Decimal(text.to_owned()))?;
     Alpha::from_confidence(value)
 }
+
+/// The probability of `--pac`, which is no alpha: a message must not call it so.
+pub(crate) fn delta(text: &str) -> Result<Alpha, String> {
+    level(text).map_err(|_| format!("wanted a probability between 0 and 1, such as 0.05, got {text}"))
+}

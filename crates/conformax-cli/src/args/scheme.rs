@@ -9,6 +9,7 @@ use conformax_io::{
     read_numbers_per_class, read_per_class,
 };
 
+use super::delta;
 use crate::failure::Failure;
 
 const HEADING: &str = "Coverage where it matters";
@@ -44,7 +45,7 @@ pub(crate) struct SchemeArgs {
     #[arg(long, value_name = "FILE", help_heading = HEADING)]
     prior: Option<PathBuf>,
     /// Promise coverage with probability 1 - DELTA over the calibration rows rather than on average.
-    #[arg(long, value_name = "DELTA", help_heading = HEADING)]
+    #[arg(long, value_name = "DELTA", value_parser = delta, help_heading = HEADING)]
     #[arg(conflicts_with_all = ["weights", "label_weights", "severity", "cost"])]
     pub(crate) pac: Option<Alpha>,
 }
@@ -82,6 +83,13 @@ impl SchemeArgs {
         let (groups, weights) = self.columns();
         options.group_column = groups.map(str::to_owned);
         options.weight_column = weights.map(str::to_owned);
+    }
+
+    /// Every file that is named.
+    pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let Self { by, label_weights, severity, cost, prior, .. } = self;
+        let files = [&by.as_ref().map(PathBuf::from), label_weights, severity, cost, prior].map(Clone::clone);
+        files.into_iter().flatten()
     }
 
     /// How many clusters are to be found, where some are.

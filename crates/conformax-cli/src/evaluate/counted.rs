@@ -3,6 +3,7 @@
 use conformax::{Evaluator, ScoreSpec, SeenRows};
 use conformax_io::Source;
 
+use super::groups::Apart;
 use crate::blocks::{for_each_block, in_block, with_logits};
 use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
@@ -12,13 +13,15 @@ use crate::numbers::{count, rows};
 pub(super) fn read(
     source: Source,
     mut evaluator: Evaluator<ScoreSpec>,
+    apart: &Apart,
     console: &mut Console<'_>,
 ) -> Result<(Evaluator<ScoreSpec>, Vec<String>), Failure> {
     let mut doubt = LooksLikeProbabilities::with_model(&source);
     let source = for_each_block(source, "evaluating", console, |block, console| {
         doubt.look_at(block, console)?;
-        // Groups of a column are learned as rows come.
-        if evaluator.groups() > 0 && evaluator.groups() < block.known_groups {
+        // Groups of a column are learned as rows come. Where rows are told apart by their labels, the groups that a
+        // block knows are those that the model's thresholds go by.
+        if apart.column().is_some() && evaluator.groups() < block.known_groups {
             let same: Vec<usize> = (0..evaluator.groups()).collect();
             evaluator = evaluator.clone().regrouped(&same, block.known_groups)?;
         }

@@ -284,3 +284,44 @@ fn a_column_that_no_row_is_labelled_with_is_named() {
     let ran = folder.run(&format!("calibrate cal.csv {DROP} -o plain.json")).ok();
     assert!(!ran.err.contains("no row has the label"), "{}", ran.err);
 }
+
+/// A model by region knows three groups of rows, more than there are clusters of classes.
+#[test]
+fn rows_are_counted_by_clusters_of_classes_whatever_thresholds_go_by() {
+    let (folder, _) = with_methods();
+    folder.write("two.csv", "c0,a\nc1,a\nc2,a\nc3,a\nc4,b\nc5,b\nc6,b\nc7,b\n");
+    for (_, flags, drop) in METHODS {
+        folder.run(&format!("calibrate cal.csv {flags} {drop} -o model.json --force")).ok();
+        let ran = folder.run(&format!("evaluate model.json test.csv --by two.csv {drop} --json")).ok();
+        let mut groups: Vec<String> = ran.json()["levels"][0]["groups"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|group| group["group"].as_str().unwrap().to_owned())
+            .collect();
+        groups.sort();
+        assert_eq!(groups, ["a", "b"], "{flags}");
+    }
+}
+
+#[test]
+fn a_column_of_another_length_is_called_by_its_name() {
+    use crate::written::{npy, zip};
+    let folder = Folder::empty();
+    let logits: Vec<u8> = [2.0_f32, 1.0, 0.5, 1.5].iter().flat_map(|value| value.to_le_bytes()).collect();
+    let data = zip(
+        &[
+            ("logits.npy", npy("<f4", false, &[2, 2], &logits)),
+            ("labels.npy", npy("<i4", false, &[2], &[0; 8])),
+            ("region.npy", npy("<i4", false, &[3], &[0; 12])),
+        ],
+        false,
+        false,
+    );
+    folder.write("cal.npz", data);
+    for flag in ["--by", "--weights"] {
+        let message = folder.run(&format!("calibrate cal.npz {flag} region -o model.json")).error();
+        assert!(message.contains("3 values of `region` for 2 rows of logits"), "{flag}: {message}");
+        assert!(!message.contains("labels"), "{flag}: {message}");
+    }
+}

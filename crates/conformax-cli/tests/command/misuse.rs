@@ -239,3 +239,63 @@ fn no_table_lets_control_characters_through() {
     run(&["frob\u{1b}nicate"]);
     run(&["plan", "--alpha", "0.1\u{1b}"]);
 }
+
+#[test]
+fn nothing_is_written_over_what_is_read() {
+    let folder = Folder::with_model();
+    folder.write("c.csv", ROWS);
+    folder.write("clusters.csv", "cat,a\ndog,a\n");
+    folder.run("calibrate c.csv --partial --alpha 0.5 -o part").ok();
+    std::fs::create_dir(folder.file("shards")).unwrap();
+    std::fs::hard_link(folder.file("c.csv"), folder.file("shards/linked.csv")).unwrap();
+    let read = ["c.csv", "clusters.csv", "part", "cal.npz", "test.npz", "model.json"];
+    let before = read.map(|name| folder.read(name));
+    for words in [
+        "calibrate c.csv -o c.csv",
+        "calibrate c.csv -o ./c.csv",
+        "calibrate c.csv -o shards/linked.csv",
+        "calibrate shards -o c.csv",
+        "calibrate c.csv --by clusters.csv -o clusters.csv",
+        "tune cal.npz -o cal.npz",
+        "predict model.json test.npz -o model.json",
+        "predict model.json test.npz -o test.npz",
+        "evaluate model.json test.npz --partial -o test.npz",
+        "split c.csv -o a.csv c.csv",
+        "merge part -o part",
+        "weigh cal.npz test.npz -o test.npz",
+    ] {
+        for words in [words.to_owned(), format!("{words} --force")] {
+            let message = folder.run(&words).error();
+            assert!(message.contains(": name another output"), "{words}: {message}");
+        }
+    }
+    assert_eq!(read.map(|name| folder.read(name)), before);
+    folder.run("predict model.json test.npz -o sets.csv").ok();
+    folder.run("predict model.json test.npz -o sets.csv --force").ok();
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_over_what_standard_input_is() {
+    let folder = Folder::empty();
+    folder.write("c.csv", ROWS);
+    let input = std::fs::File::open(folder.file("c.csv")).unwrap();
+    let mut command = folder.command("calibrate - -o c.csv --force");
+    let output = command.stdin(input).output().unwrap();
+    let message = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{message}");
+    assert!(message.contains("c.csv: is the same file as standard input"), "{message}");
+    assert_eq!(folder.text("c.csv"), ROWS);
+}
+
+#[test]
+fn a_pac_that_is_no_probability_is_called_by_what_it_should_be() {
+    let folder = Folder::with_data();
+    for words in ["calibrate cal.npz -o m.json", "plan"] {
+        for bad in ["0", "1", "-0.5", "NaN", "much"] {
+            let message = folder.run(&format!("{words} --pac={bad}")).error();
+            let wanted = format!("wanted a probability between 0 and 1, such as 0.05, got {bad}");
+            assert!(message.contains(&wanted) && !message.contains("alpha must"), "{words} {bad}: {message}");
+        }
+    }
+}

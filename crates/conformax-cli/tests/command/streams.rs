@@ -67,3 +67,42 @@ fn names_reach_the_terminal_without_their_control_characters() {
     let message = folder.run("calibrate cal.csv -o model.json").error();
     assert!(message.contains("column `c\\u{1b}[2Jt`") && !message.contains('\u{1b}'), "{message}");
 }
+
+/// Faults that the parser, the reader and the arithmetic find.
+#[test]
+fn rows_before_a_bad_one_are_answered() {
+    let folder = with_model();
+    let good = "{\"logits\":[2.5,0.5]}\n{\"logits\":[0.25,1.5]}\n{\"logits\":[1.5,0.5]}\n";
+    let faults =
+        ["{\"logits\":[1]}\n", "nonsense\n", "{\"logits\":[\"nan\",1]}\n", "{\"logits\":[1,null]}\n"];
+    let table = "cat,dog\n2.5,0.5\n0.25,1.5\n1.5,0.5\n";
+    let inputs = faults.map(|bad| format!("{good}{bad}{good}"));
+    let tables = ["1\n", "x,1\n", "nan,1\n"].map(|bad| format!("{table}{bad}1,2\n"));
+    for input in inputs.into_iter().chain(tables) {
+        let ran = folder.run_with("predict model.json -", input.as_bytes());
+        assert_eq!(ran.code, 2, "{input}{}", ran.err);
+        assert_eq!(ran.out.lines().count(), 3, "{input}{}", ran.out);
+        assert!(ran.err.contains("row 3"), "{input}{}", ran.err);
+        let message = folder.run_with("predict model.json - -o sets.csv", input.as_bytes()).error();
+        assert!(message.contains("row 3") && !folder.file("sets.csv").exists(), "{input}{message}");
+    }
+}
+
+#[test]
+fn rows_before_one_that_is_no_probability_are_answered() {
+    let folder = Folder::empty();
+    folder.write("cal.csv", "cat,dog,label\n0.75,0.25,cat\n0.25,0.75,dog\n0.5,0.5,cat\n0.9,0.1,cat\n");
+    folder.run("calibrate cal.csv --input probabilities --alpha 0.5 -o model.json").ok();
+    let ran = folder.run_with("predict model.json -", b"cat,dog\n0.75,0.25\n0.5,0.5\n7,0.5\n0.5,0.5\n");
+    assert_eq!((ran.code, ran.out.lines().count()), (2, 2), "{}{}", ran.out, ran.err);
+    assert!(ran.err.contains("row 2"), "{}", ran.err);
+}
+
+#[test]
+fn standard_input_is_inspected_whatever_it_is() {
+    let folder = with_model();
+    let model = folder.run_with("inspect - --json", &folder.read("model.json")).ok();
+    assert_eq!(model.json(), folder.run("inspect model.json --json").ok().json());
+    let data = folder.run_with("inspect - --json", TABLE.as_bytes()).ok();
+    assert_eq!(data.json(), folder.run("inspect cal.csv --json").ok().json());
+}

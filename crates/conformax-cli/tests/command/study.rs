@@ -127,17 +127,18 @@ fn compare_says_which_is_best_and_how_to_get_it() {
     // The rows that chose do not calibrate: what calibrates comes out of a split and had no part in the comparison.
     let commands: Vec<&str> = seen.lines().filter(|line| line.starts_with("  conformax")).collect();
     assert_eq!(commands.len(), 3, "{seen}");
-    assert!(commands[0].contains("split DATA") && commands[0].ends_with("-o choose.npz cal.npz"), "{seen}");
+    assert!(
+        commands[0].contains("split data.npz ") && commands[0].ends_with("-o choose.npz cal.npz"),
+        "{seen}"
+    );
     assert!(commands[1].contains("compare choose.npz"), "{seen}");
     assert!(
         commands[2].contains(" cal.npz ") && commands[2].ends_with("--alpha 0.2 -o model.json"),
         "{seen}"
     );
-    std::fs::rename(folder.file("data.npz"), folder.file("DATA")).unwrap();
     for command in &commands {
         folder.run(command.trim_start().trim_start_matches("conformax ")).ok();
     }
-    std::fs::rename(folder.file("DATA"), folder.file("data.npz")).unwrap();
     let json = folder.run("compare data.npz --alpha 0.2 --splits 5 --json").ok().json();
     let procedures = json["procedures"].as_array().unwrap();
     assert_eq!(procedures.len(), 6);
@@ -148,6 +149,25 @@ fn compare_says_which_is_best_and_how_to_get_it() {
     let marked: Vec<usize> = (0..6).filter(|place| procedures[*place]["best"] == true).collect();
     let smallest = sizes.iter().copied().fold(f64::INFINITY, f64::min);
     assert!(marked.len() <= 1 && marked.iter().all(|place| sizes[*place] == smallest), "{json}");
+}
+
+/// What was said of the data is said to the commands that read it, and of their parts what still holds of them.
+#[test]
+fn compare_prints_commands_for_the_data_it_was_given() {
+    let folder = Folder::empty();
+    let row = |row: usize| ["0.7,0.3,8,x\n", "0.2,0.8,9,y\n", "0.6,0.4,8,y\n"][row % 3];
+    folder.write("rows.csv", "x,y,id,truth\n".to_owned() + &(0..90).map(row).collect::<String>());
+    let words = "rows.csv --label-column truth --drop id";
+    let seen = folder.run(&format!("compare {words} --input probabilities --alpha 0.2 --splits 5")).ok().out;
+    let commands: Vec<&str> = seen.lines().filter(|line| line.starts_with("  conformax")).collect();
+    assert!(commands[0].contains(&format!("split {words} --fractions")), "{seen}");
+    assert!(commands[1].contains("compare choose.npz --input probabilities --alpha"), "{seen}");
+    assert!(commands[2].contains(" cal.npz --input probabilities "), "{seen}");
+    for command in &commands {
+        folder.run(command.trim_start().trim_start_matches("conformax ")).ok();
+    }
+    // The model takes what the user has.
+    folder.run("predict model.json rows.csv --input probabilities --drop id,truth").ok();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::arrays::array::{Matrix, Vector};
 use crate::arrays::decode::cell_type;
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::reader::{Layout, Reader, Rows};
-use crate::{ClassNames, NamedCells};
+use crate::{ClassNames, NamedCells, printable};
 
 pub(crate) struct ArraysReader {
     logits: Matrix,
@@ -25,10 +25,11 @@ impl ArraysReader {
         path: &Path,
     ) -> Result<Self> {
         let shape = *logits.shape();
-        for vector in labels.iter().chain(keep.iter().map(|(_, vector)| vector)) {
-            let (logits, labels) = (shape.rows, vector.rows());
-            if labels != logits {
-                return Err(Error::new(path, Problem::RowsDiffer { logits, labels }));
+        let beside = keep.iter().map(|(name, vector)| (format!("values of `{}`", printable(name)), vector));
+        for (what, vector) in labels.iter().map(|labels| ("labels".to_owned(), labels)).chain(beside) {
+            let (logits, found) = (shape.rows, vector.rows());
+            if found != logits {
+                return Err(Error::new(path, Problem::RowsDiffer { logits, what, found }));
             }
         }
         let layout = Layout {

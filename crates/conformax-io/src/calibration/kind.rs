@@ -7,6 +7,16 @@ use crate::Format;
 use crate::data::utf8::without_mark;
 use crate::error::{InFile, Problem, Result};
 
+/// Whether bytes are the beginning of a calibration file.
+///
+/// ```
+/// assert!(conformax_io::is_calibration(b"{\n  \"format\": \"conformax-calibration\","));
+/// assert!(!conformax_io::is_calibration(b"{\"logits\": [0.5, 2.5]}"));
+/// ```
+pub fn is_calibration(start: &[u8]) -> bool {
+    Kind::of_bytes(start) == Some(Kind::Model)
+}
+
 /// A file that is read whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {

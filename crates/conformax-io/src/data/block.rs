@@ -66,6 +66,26 @@ impl Block {
         }
     }
 
+    /// The first rows alone.
+    #[must_use]
+    pub fn first(&self, rows: usize) -> Self {
+        let mut logits = Values::new(self.logits.dtype());
+        logits.extend_rows(&self.logits, self.classes, 0..rows);
+        let keep = self.keep.iter().map(|kept| {
+            let mut cells = kept.cells.clone();
+            cells.truncate(rows);
+            NamedCells { name: kept.name.clone(), cells }
+        });
+        Self {
+            logits,
+            labels: self.labels.as_ref().map(|labels| labels[..rows].to_vec()),
+            groups: self.groups.as_ref().map(|groups| groups[..rows].to_vec()),
+            weights: self.weights.as_ref().map(|weights| weights[..rows].to_vec()),
+            keep: keep.collect(),
+            ..*self
+        }
+    }
+
     /// How many rows there are.
     pub fn rows(&self) -> usize {
         self.logits.len() / self.classes.max(1)

@@ -140,6 +140,11 @@ impl Cells {
         }
     }
 
+    /// Leaves the first `rows` cells.
+    pub(crate) fn truncate(&mut self, rows: usize) {
+        each_type!(self, v => v.truncate(rows));
+    }
+
     pub(crate) fn last_is_empty(&self) -> bool {
         each_type!(self, v => v.last().is_some_and(Option::is_none))
     }

@@ -23,7 +23,8 @@ impl PairReader {
     }
 
     fn rows_differ(&self, logits: u64) -> Error {
-        Error::new(self.labels.path(), Problem::RowsDiffer { logits, labels: self.labels.rows() })
+        let (what, found) = ("labels".to_owned(), self.labels.rows());
+        Error::new(self.labels.path(), Problem::RowsDiffer { logits, what, found })
     }
 }
 

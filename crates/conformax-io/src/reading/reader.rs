@@ -24,6 +24,15 @@ pub(crate) struct Rows {
     pub(crate) keep: Vec<NamedCells>,
 }
 
+impl Rows {
+    /// Leaves the first rows.
+    pub(crate) fn truncate(&mut self, rows: usize, classes: usize) {
+        self.logits.resize(rows * classes);
+        self.labels.iter_mut().for_each(|labels| labels.truncate(rows));
+        self.keep.iter_mut().for_each(|kept| kept.cells.truncate(rows));
+    }
+}
+
 /// One open file of one format.
 pub(crate) trait Reader: Send {
     fn layout(&self) -> &Layout;

@@ -34,6 +34,8 @@ pub struct Source {
     next_row: u64,
     raw: Rows,
     groups: GroupNumbers,
+    /// What is wrong with the next row, where the rows before it were given out first.
+    failed: Option<Error>,
 }
 
 /// The groups met so far, by name.
@@ -109,6 +111,7 @@ impl Source {
             next_row: 0,
             raw,
             groups: options.group_names.as_deref().map(GroupNumbers::of).unwrap_or_default(),
+            failed: None,
         })
     }
 
@@ -176,10 +179,13 @@ impl Source {
         // A header may claim any number of classes as long as it claims no rows.
         let row_bytes = self.layout.classes.saturating_mul(self.layout.dtype.size());
         let most = (self.options.block_bytes / row_bytes).clamp(1, MOST_ROWS);
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         loop {
             self.reader.read(most, &mut self.raw)?;
             if !self.raw.logits.is_empty() {
-                self.fill(block)?;
+                self.fill_good(block)?;
                 self.next_row += block.rows() as u64;
                 return Ok(true);
             }
@@ -215,6 +221,7 @@ impl Source {
         self.current = 0;
         self.starts.truncate(1);
         self.next_row = 0;
+        self.failed = None;
         Ok(())
     }
 
@@ -254,6 +261,23 @@ impl Source {
         check_next(file.path(), self.reader.layout(), &self.layout)
     }
 
+    /// Fills the block with the rows before the first bad one, whose error waits for the next block: rows that came
+    /// through a pipe are good whatever comes after them.
+    fn fill_good(&mut self, block: &mut Block) -> Result<()> {
+        let Err(error) = self.fill(block) else { return Ok(()) };
+        let first = self.next_row - self.starts[self.current];
+        match error.place().row {
+            Some(row) if row > first => {
+                self.raw.truncate((row - first) as usize, self.layout.classes);
+                self.failed = Some(error);
+                // A row before it may have another fault.
+                self.fill_good(block)
+            }
+            _ => Err(error),
+        }
+    }
+
+    /// Whatever can be wrong with a row is found before anything is moved out of the raw rows.
     fn fill(&mut self, block: &mut Block) -> Result<()> {
         let path = self.files[self.current].path();
         let classes = self.layout.classes;
@@ -270,6 +294,37 @@ impl Source {
                     .map_err(|(row, problem)| Error::new(path, problem).in_row(row_in_file + row as u64))?,
             );
         }
+        let cells =
+            |column: &str| self.raw.keep.iter().find(|kept| kept.name == column).map(|kept| &kept.cells);
+        let at = |row: usize, problem: Problem, column: &str| {
+            Error::new(path, problem).in_row(row_in_file + row as u64).in_column(column)
+        };
+        block.groups = match &self.options.group_column {
+            None => None,
+            Some(column) => {
+                let names = cells(column).map(|cells| cells.names()).transpose();
+                let names = names.map_err(|row| at(row, Problem::Null, column))?.unwrap_or_default();
+                let learn = self.options.group_names.is_none();
+                let mut numbers = Vec::with_capacity(names.len());
+                for (row, name) in names.iter().enumerate() {
+                    let number = self.groups.number(name, learn);
+                    numbers.push(number.ok_or_else(|| at(row, Problem::UnknownGroup(name.clone()), column))?);
+                }
+                block.known_groups = self.groups.names.len();
+                Some(numbers)
+            }
+        };
+        block.weights = match &self.options.weight_column {
+            None => None,
+            Some(column) => cells(column)
+                .map(|cells| {
+                    cells.numbers().map_err(|(row, found)| {
+                        let problem = found.map_or(Problem::Null, Problem::NotANumber);
+                        at(row, problem, column)
+                    })
+                })
+                .transpose()?,
+        };
         self.options.input.into_logits(&mut self.raw.logits, &mut block.logits).map_err(
             |(index, problem)| {
                 Error::new(path, problem)
@@ -286,38 +341,6 @@ impl Source {
             block.logits = Values::F64(adjusted);
         }
         std::mem::swap(&mut block.keep, &mut self.raw.keep);
-        let cells = |block: &Block, column: &str| {
-            block.keep.iter().find(|kept| kept.name == column).map(|kept| kept.cells.clone())
-        };
-        let at = |row: usize, problem: Problem, column: &str| {
-            Error::new(path, problem).in_row(row_in_file + row as u64).in_column(column)
-        };
-        block.groups = match &self.options.group_column {
-            None => None,
-            Some(column) => {
-                let names = cells(block, column).map(|cells| cells.names()).transpose();
-                let names = names.map_err(|row| at(row, Problem::Null, column))?.unwrap_or_default();
-                let learn = self.options.group_names.is_none();
-                let mut numbers = Vec::with_capacity(names.len());
-                for (row, name) in names.iter().enumerate() {
-                    let number = self.groups.number(name, learn);
-                    numbers.push(number.ok_or_else(|| at(row, Problem::UnknownGroup(name.clone()), column))?);
-                }
-                block.known_groups = self.groups.names.len();
-                Some(numbers)
-            }
-        };
-        block.weights = match &self.options.weight_column {
-            None => None,
-            Some(column) => cells(block, column)
-                .map(|cells| {
-                    cells.numbers().map_err(|(row, found)| {
-                        let problem = found.map_or(Problem::Null, Problem::NotANumber);
-                        at(row, problem, column)
-                    })
-                })
-                .transpose()?,
-        };
         let beside: Vec<bool> = block.keep.iter().map(|kept| self.is_beside(&kept.name)).collect();
         let mut beside = beside.into_iter();
         block.keep.retain(|_| !beside.next().unwrap_or(false));

@@ -28,6 +28,19 @@ impl Stamp {
     }
 }
 
+/// Whether two names lead to one plain file that is there, by links of any kind.
+///
+/// ```
+/// assert!(!conformax_io::is_same_file("no-such-file".as_ref(), "no-such-file".as_ref()));
+/// ```
+pub fn is_same_file(one: &Path, other: &Path) -> bool {
+    let (Some(first), Some(second)) = (Stamp::of(one), Stamp::of(other)) else { return false };
+    match (first.identity(), second.identity()) {
+        (Some(first), Some(second)) => first == second,
+        _ => std::fs::canonicalize(one).ok() == std::fs::canonicalize(other).ok(),
+    }
+}
+
 #[cfg(unix)]
 fn identity(data: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;

@@ -22,6 +22,8 @@ pub(crate) struct CsvReader {
     layout: Layout,
     doubts: Doubts,
     row: u64,
+    /// What is wrong with the next row, where the rows before it were given out first.
+    failed: Option<Error>,
 }
 
 /// A label may be kept too.
@@ -74,7 +76,7 @@ impl CsvReader {
             names: ClassNames::of_columns(&names).in_file(path)?,
         };
         let doubts = Doubts::new(names.iter().map(String::as_str), wanted);
-        Ok(Self { records, path: path.to_owned(), roles, header, layout, doubts, row: 0 })
+        Ok(Self { records, path: path.to_owned(), roles, header, layout, doubts, row: 0, failed: None })
     }
 
     fn here(&self, problem: Problem) -> Error {
@@ -116,6 +118,16 @@ impl CsvReader {
         doubt.map_err(|name| self.doubt(&name))
     }
 
+    fn next_row(&mut self, patience: Patience, columns: &mut Columns<'_>) -> Result<Next> {
+        let next = self.records.next(patience).map_err(|problem| self.here(problem))?;
+        match next {
+            Next::Row => self.take_row(columns)?,
+            Next::NotYet => {}
+            Next::End => self.doubts.settle().map_err(|name| self.doubt(&name))?,
+        }
+        Ok(next)
+    }
+
     fn doubt(&self, name: &str) -> Error {
         Error::new(&self.path, Problem::RowNumbers).in_column(name)
     }
@@ -129,14 +141,22 @@ impl Reader for CsvReader {
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
         into.logits.reset(Dtype::F64);
         let Values::F64(logits) = &mut into.logits else { unreachable!("the buffer was just made f64") };
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut columns =
             Columns { logits, labels: Vec::new(), keep: vec![Vec::new(); self.layout.keep.len()] };
         for rows in 0..most {
-            match self.records.next(Patience::after(rows)).map_err(|problem| self.here(problem))? {
-                Next::Row => self.take_row(&mut columns)?,
-                Next::NotYet => break,
-                Next::End => {
-                    self.doubts.settle().map_err(|name| self.doubt(&name))?;
+            match self.next_row(Patience::after(rows), &mut columns) {
+                Ok(Next::Row) => {}
+                Ok(_) => break,
+                Err(error) if rows == 0 || error.place().row.is_none() => return Err(error),
+                // Rows that came before are good, and from a pipe somebody waits for them.
+                Err(error) => {
+                    columns.logits.truncate(rows * self.layout.classes);
+                    columns.labels.truncate(rows);
+                    columns.keep.iter_mut().for_each(|cells| cells.truncate(rows));
+                    self.failed = Some(error);
                     break;
                 }
             }

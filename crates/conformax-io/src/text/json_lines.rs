@@ -27,6 +27,8 @@ pub(crate) struct JsonLinesReader {
     /// The first object, read on opening to learn the number of classes.
     ahead: Option<Object>,
     row: u64,
+    /// What is wrong with the next row, where the rows before it were given out first.
+    failed: Option<Error>,
 }
 
 impl JsonLinesReader {
@@ -47,6 +49,7 @@ impl JsonLinesReader {
             layout,
             ahead: None,
             row: 0,
+            failed: None,
         };
         reader.look_ahead(wanted)?;
         Ok(reader)
@@ -127,6 +130,31 @@ impl JsonLinesReader {
     }
 }
 
+impl JsonLinesReader {
+    fn read_row(
+        &mut self,
+        patience: Patience,
+        logits: &mut Vec<f64>,
+        labels: &mut Vec<Option<String>>,
+        keep: &mut [Cells],
+    ) -> Result<Next> {
+        let next = self.next_object(patience)?;
+        if next != Next::Row {
+            return Ok(next);
+        }
+        let object = self.ahead.take().expect("a row was just read");
+        self.push_logits(&object, logits)?;
+        for ((name, _), cells) in self.layout.keep.iter().zip(keep) {
+            push(cells, object.get(name).unwrap_or(&Value::Null))
+                .map_err(|problem| self.here(problem).in_column(name))?;
+        }
+        if let Some(name) = &self.label {
+            labels.push(label(object.get(name)));
+        }
+        Ok(Next::Row)
+    }
+}
+
 impl Reader for JsonLinesReader {
     fn layout(&self) -> &Layout {
         &self.layout
@@ -135,22 +163,24 @@ impl Reader for JsonLinesReader {
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
         into.logits.reset(Dtype::F64);
         let Values::F64(logits) = &mut into.logits else { unreachable!("the buffer was just made f64") };
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut labels = Vec::new();
         let mut keep: Vec<_> = self.layout.keep.iter().map(|(_, kind)| Cells::new(*kind)).collect();
         for rows in 0..most {
-            if self.next_object(Patience::after(rows))? != Next::Row {
-                break;
+            match self.read_row(Patience::after(rows), logits, &mut labels, &mut keep) {
+                Ok(Next::Row) => self.row += 1,
+                Ok(_) => break,
+                Err(error) if rows == 0 => return Err(error),
+                // Rows that came before are good, and from a pipe somebody waits for them.
+                Err(error) => {
+                    logits.truncate(rows * self.layout.classes);
+                    keep.iter_mut().for_each(|cells| cells.truncate(rows));
+                    self.failed = Some(error);
+                    break;
+                }
             }
-            let object = self.ahead.take().expect("a row was just read");
-            self.push_logits(&object, logits)?;
-            if let Some(name) = &self.label {
-                labels.push(label(object.get(name)));
-            }
-            for ((name, _), cells) in self.layout.keep.iter().zip(&mut keep) {
-                push(cells, object.get(name).unwrap_or(&Value::Null))
-                    .map_err(|problem| self.here(problem).in_column(name))?;
-            }
-            self.row += 1;
         }
         into.labels = self.layout.has_labels.then_some(Cells::Text(labels));
         let names = self.layout.keep.iter().map(|(name, _)| name.clone());
