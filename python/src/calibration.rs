@@ -627,7 +627,7 @@ impl Calibrator {
         let calibration = calibrator.finish().map_err(value_error)?;
         let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
         model.input = input_named(input)?;
-        model.beside = Beside { column, groups: groups.unwrap_or_default(), estimated };
+        model.beside = Beside { column, groups: groups.unwrap_or_default(), estimated, ..Beside::default() };
         model.prior = prior.map(Prior::new).transpose().map_err(value_error)?;
         model.choosing_rows = choosing_rows.map(|rows| RowSet::new(rows.as_array().to_vec()));
         if let Some(delta) = delta {

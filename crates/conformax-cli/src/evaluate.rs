@@ -106,7 +106,7 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
         let text = model.model.to_json().map_err(|problem| conformax_io::Error::new(&model.path, problem))?;
         let of = PartOf::Evaluation { evaluator, model: text };
         let (names, input) = (model.model.names.clone(), model.model.input);
-        let beside = Beside { column: groups.0, groups: groups.1, estimated: false };
+        let beside = Beside { column: groups.0, groups: groups.1, ..Beside::default() };
         let settings = Settings { beside, ..Settings::default() };
         Part { of, names, input, alphas, settings }.write(output)?;
         return console.note(format_args!("wrote {}", path.display()));

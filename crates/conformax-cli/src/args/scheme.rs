@@ -132,7 +132,9 @@ impl SchemeArgs {
                 None => Taxonomy::All,
                 Some("class") => Taxonomy::Label,
                 Some(path) if Path::new(path).is_file() => {
-                    Taxonomy::Cluster(clusters_of(Path::new(path), classes, names)?)
+                    let (clusters, called) = clusters_of(Path::new(path), classes, names)?;
+                    beside.clusters = called;
+                    Taxonomy::Cluster(clusters)
                 }
                 Some(column) => {
                     beside.column = Some(column.to_owned());
@@ -155,8 +157,12 @@ fn is_estimated(path: &Path) -> bool {
     value.is_some_and(|value| value["estimated"] == true)
 }
 
-/// The cluster of each class: whatever they are called, they are numbered in the order of the classes.
-fn clusters_of(path: &Path, classes: usize, names: Option<&ClassNames>) -> Result<Vec<Option<u32>>, Failure> {
+/// The cluster of each class, and what clusters are called: they are numbered in the order of the classes.
+fn clusters_of(
+    path: &Path,
+    classes: usize,
+    names: Option<&ClassNames>,
+) -> Result<(Vec<Option<u32>>, Vec<String>), Failure> {
     let called = read_per_class(path, classes, names)?;
     let mut known: Vec<&String> = Vec::new();
     let clusters = called.iter().map(|name| {
@@ -175,5 +181,10 @@ fn clusters_of(path: &Path, classes: usize, names: Option<&ClassNames>) -> Resul
             "every class has a cluster of its own: --by class does that, and weights are --label-weights";
         return Err(Error::new(path, Problem::PerClass(message.to_owned())).into());
     }
-    Ok(clusters)
+    // A number says little on its own.
+    let called = known.iter().map(|name| match name.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => format!("cluster {name}"),
+        false => (*name).clone(),
+    });
+    Ok((clusters, called.collect()))
 }

@@ -325,3 +325,23 @@ fn a_column_of_another_length_is_called_by_its_name() {
         assert!(!message.contains("labels"), "{flag}: {message}");
     }
 }
+
+#[test]
+fn clusters_keep_the_names_that_were_given_them() {
+    let (folder, _) = with_methods();
+    folder.write("named.csv", "c0,pets\nc1,pets\nc2,pets\nc3,pets\nc4,7\nc5,7\nc6,7\nc7,7\n");
+    folder.run(&format!("calibrate cal.csv --by named.csv {DROP} -o model.json")).ok();
+    for shard in 0..3 {
+        let words = format!("calibrate shard{shard}.csv --by named.csv {DROP} --partial -o part{shard}");
+        folder.run(&words).ok();
+    }
+    folder.run("merge part1 part2 part0 -o merged.json").ok();
+    assert_eq!(folder.text("merged.json"), folder.text("model.json"));
+    for shown in ["inspect merged.json".to_owned(), format!("evaluate merged.json test.csv {DROP}")] {
+        let seen = folder.run(&shown).ok().out;
+        assert!(seen.contains("pets") && seen.contains("cluster 7") && !seen.contains("cluster 0"), "{seen}");
+    }
+    let short = folder.text("model.json").replace("\"cluster 7\"", "\"cluster 7\",\"owls\"");
+    folder.write("short.json", short);
+    folder.run("inspect short.json").error();
+}

@@ -68,6 +68,8 @@ pub struct Beside {
     pub column: Option<String>,
     /// The names of the groups, in the order of their numbers.
     pub groups: Vec<String>,
+    /// What clusters of classes are called, in the order of their numbers; empty where they have no names.
+    pub clusters: Vec<String>,
     /// Whether weights were estimated, so that what is promised holds approximately.
     pub estimated: bool,
 }
@@ -458,9 +460,10 @@ impl Model {
             Scheme::Groups(taxonomy @ Taxonomy::Cluster(clusters)) => {
                 let rest = clusters.contains(&None);
                 let count = taxonomy.groups(self.classes);
-                let name = |cluster: usize| match rest && cluster + 1 == count {
-                    true => "no cluster".to_owned(),
-                    false => format!("cluster {cluster}"),
+                let name = |cluster: usize| match self.beside.clusters.get(cluster) {
+                    Some(name) => name.clone(),
+                    None if rest && cluster + 1 == count => "no cluster".to_owned(),
+                    None => format!("cluster {cluster}"),
                 };
                 (0..count).map(name).collect()
             }

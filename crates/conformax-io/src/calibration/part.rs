@@ -74,6 +74,8 @@ struct Head {
     column: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     groups: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    clusters: Vec<String>,
     #[serde(default)]
     estimated: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -108,6 +110,7 @@ impl Part {
             model,
             column: self.settings.beside.column.clone(),
             groups: self.settings.beside.groups.clone(),
+            clusters: self.settings.beside.clusters.clone(),
             estimated: self.settings.beside.estimated,
             prior: self.settings.prior.as_ref().map(|prior| prior.as_slice().to_vec()),
             delta: self.settings.delta.map(|delta| delta.to_string()),
@@ -152,7 +155,12 @@ impl Part {
                 .map(|alpha| alpha.parse().map_err(core))
                 .collect::<std::result::Result<_, _>>()?,
             settings: Settings {
-                beside: Beside { column: head.column, groups: head.groups, estimated: head.estimated },
+                beside: Beside {
+                    column: head.column,
+                    groups: head.groups,
+                    clusters: head.clusters,
+                    estimated: head.estimated,
+                },
                 prior: head.prior.map(Prior::new).transpose().map_err(core)?,
                 delta: head.delta.map(|delta| delta.parse()).transpose().map_err(core)?,
             },

@@ -42,7 +42,15 @@ fn check_scheme(model: &Model) -> Result<(), Problem> {
     model.ranks.as_ref().map_or(Ok(()), |ranks| per_class("largest ranks", ranks.as_slice().len()))?;
     model.prior.as_ref().map_or(Ok(()), |prior| per_class("prior shares", prior.as_slice().len()))?;
     match &model.scheme {
-        Scheme::Groups(Taxonomy::Cluster(clusters)) => per_class("clusters", clusters.len()),
+        Scheme::Groups(taxonomy @ Taxonomy::Cluster(clusters)) => {
+            per_class("clusters", clusters.len())?;
+            match (model.beside.clusters.len(), taxonomy.groups(model.classes)) {
+                (names, count) if names != 0 && names != count => {
+                    refuse(format!("it has {names} names for {count} clusters"))
+                }
+                _ => Ok(()),
+            }
+        }
         Scheme::LabelWeights(weights) => per_class("weights", weights.len()),
         Scheme::Risk(loss) => per_class("losses", loss.classes()),
         Scheme::Groups(Taxonomy::Group(count)) if *count != model.beside.groups.len() => {

@@ -16,6 +16,8 @@ pub(super) enum Rule {
     Class,
     Cluster {
         clusters: Vec<Option<u32>>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        names: Vec<String>,
     },
     Group {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,11 +43,13 @@ pub(super) enum Rule {
 
 impl Rule {
     pub(super) fn of(scheme: &Scheme, beside: &Beside) -> Option<Self> {
-        let Beside { column, groups, estimated } = beside.clone();
+        let Beside { column, groups, clusters: names, estimated } = beside.clone();
         Some(match scheme {
             Scheme::Groups(Taxonomy::All) => return None,
             Scheme::Groups(Taxonomy::Label) => Self::Class,
-            Scheme::Groups(Taxonomy::Cluster(clusters)) => Self::Cluster { clusters: clusters.clone() },
+            Scheme::Groups(Taxonomy::Cluster(clusters)) => {
+                Self::Cluster { clusters: clusters.clone(), names }
+            }
             Scheme::Groups(Taxonomy::Group(_)) => Self::Group { column, groups },
             Scheme::RowWeights => Self::RowWeight { column, estimated },
             Scheme::LabelWeights(weights) => Self::LabelWeight { weights: weights.clone(), estimated },
@@ -61,13 +65,15 @@ impl Rule {
         let none = Beside::default();
         Ok(match self {
             Self::Class => (Scheme::Groups(Taxonomy::Label), none),
-            Self::Cluster { clusters } => (Scheme::Groups(Taxonomy::Cluster(clusters)), none),
+            Self::Cluster { clusters, names } => {
+                (Scheme::Groups(Taxonomy::Cluster(clusters)), Beside { clusters: names, ..none })
+            }
             Self::Group { column, groups } => {
                 let scheme = Scheme::Groups(Taxonomy::Group(groups.len()));
-                (scheme, Beside { column, groups, estimated: false })
+                (scheme, Beside { column, groups, ..none })
             }
             Self::RowWeight { column, estimated } => {
-                (Scheme::RowWeights, Beside { column, groups: Vec::new(), estimated })
+                (Scheme::RowWeights, Beside { column, estimated, ..none })
             }
             Self::LabelWeight { weights, estimated } => {
                 (Scheme::LabelWeights(weights), Beside { estimated, ..none })
