@@ -7,6 +7,7 @@
 mod all_rows;
 mod asked;
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -21,6 +22,7 @@ use crate::evaluation::asked::Asked;
 use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
 use crate::splits::{Split, Thresholds, Truth};
+use crate::test_sizes::TestSizes;
 
 /// Rows that one task visits.
 const CHUNK: usize = 64;
@@ -66,6 +68,8 @@ pub(crate) struct ProcedureOutcomes {
     pub(crate) all_rows: Vec<Vec<Outcome>>,
     /// By level, how much each row moves the outcomes.
     pub(crate) influences: Vec<RowInfluence>,
+    /// By candidate, its total set size on the tuning rows by split and level; empty where nothing is tuned.
+    tuning_sizes: Vec<Vec<u64>>,
 }
 
 /// Average size of the entmax score.
@@ -115,6 +119,9 @@ struct Scored {
 /// Per level the place of a score among those computed, and its threshold.
 type Picks = Vec<(usize, f64)>;
 
+/// By split, ascending, the levels at which a score is picked.
+type OwnLevels = Vec<(usize, Vec<usize>)>;
+
 pub(crate) fn evaluate_benchmark<T: Logit>(
     logits: Logits<'_, T>,
     labels: &[u32],
@@ -130,13 +137,15 @@ pub(crate) fn evaluate_benchmark<T: Logit>(
     report(Stage::Sorted, started.elapsed());
     let scored = specs.par_iter().map(|spec| score_truth(spec, rows, &ranked, plan));
     let bench = Bench { logits, labels, plan, ranked: &ranked, scored: scored.collect::<Result<_>>()? };
-    let outcomes = procedures.iter().map(|procedure| bench.run(procedure, report));
-    let outcomes = outcomes.collect::<Result<_>>()?;
+    // One for all procedures: tens of megabytes that need not be cleared, since all that is read is written first.
+    let mut sizes = TestSizes::new(logits.len(), plan.splits.len(), plan.alphas.len());
+    let outcomes = procedures.iter().map(|procedure| bench.run(procedure, &mut sizes, report));
+    let outcomes: Vec<ProcedureOutcomes> = outcomes.collect::<Result<_>>()?;
     let started = Instant::now();
     let evaluation = Evaluation {
-        procedures: outcomes,
         gamma_on_test: bench.gamma_on_test()?,
-        gamma_on_tuning: bench.gamma_on_tuning(&procedures)?,
+        gamma_on_tuning: bench.gamma_on_tuning(&procedures, &outcomes),
+        procedures: outcomes,
     };
     report(Stage::Swept, started.elapsed());
     Ok(evaluation)
@@ -213,6 +222,7 @@ impl<T: Logit> Bench<'_, T> {
     fn run(
         &self,
         procedure: &Procedure,
+        sizes: &mut TestSizes,
         report: &(dyn Fn(Stage, Duration) + Sync),
     ) -> Result<ProcedureOutcomes> {
         let started = Instant::now();
@@ -223,19 +233,32 @@ impl<T: Logit> Bench<'_, T> {
                 let picks: Vec<Picks> = thresholds
                     .map(|thresholds| thresholds.calibration.iter().map(|q| (place, *q)).collect())
                     .collect();
-                let (outcomes, influences) = self.judge(&picks, false)?;
-                ProcedureOutcomes { outcomes, paper: Vec::new(), all_rows: Vec::new(), influences }
+                self.add_test_sizes(&picks, &[], sizes)?;
+                ProcedureOutcomes {
+                    outcomes: self.judge(&picks, sizes)?,
+                    paper: Vec::new(),
+                    all_rows: Vec::new(),
+                    influences: self.influences(&picks, sizes, false),
+                    tuning_sizes: Vec::new(),
+                }
             }
             ProcedureScore::Tuned(candidates) => {
                 let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
-                let (valid, paper) = self.tune(&places)?;
+                let judged = places.par_iter().map(|place| self.judging_sizes(*place));
+                let judged = judged.collect::<Result<Vec<_>>>()?;
+                let (own, papers): (Vec<_>, Vec<_>) = judged.into_iter().unzip();
+                let (valid, paper) = (self.tune(&places, &own)?, self.tune(&places, &papers)?);
                 report(Stage::Tuned(procedure.name.clone()), started.elapsed());
-                let (outcomes, influences) = self.judge(&valid, true)?;
+                self.add_test_sizes(&valid, &[], sizes)?;
+                let (outcomes, influences) =
+                    (self.judge(&valid, sizes)?, self.influences(&valid, sizes, true));
+                self.add_test_sizes(&paper, &valid, sizes)?;
                 ProcedureOutcomes {
                     outcomes,
-                    paper: self.judge_sizes(&paper, &self.test_sizes(&paper)?)?,
+                    paper: self.judge(&paper, sizes)?,
                     all_rows: self.select(&places)?,
                     influences,
+                    tuning_sizes: own,
                 }
             }
         };
@@ -243,32 +266,25 @@ impl<T: Logit> Bench<'_, T> {
         Ok(result)
     }
 
-    /// Per split and level the candidate with the smallest sets on the tuning rows and its threshold on the
-    /// calibrating rows: once judged by the tuning rows alone, once the paper's way.
-    fn tune(&self, candidates: &[usize]) -> Result<(Vec<Picks>, Vec<Picks>)> {
-        let sizes = candidates.par_iter().map(|place| self.judging_sizes(*place));
-        let sizes: Vec<[Vec<u64>; 2]> = sizes.collect::<Result<_>>()?;
+    /// Per split and level the candidate with the smallest total size, and its threshold on the calibrating rows.
+    fn tune(&self, candidates: &[usize], sizes: &[Vec<u64>]) -> Result<Vec<Picks>> {
         let levels = self.plan.alphas.len();
-        let choose = |way: usize, split: usize, level: usize| {
+        let choose = |split: usize, level: usize| {
             // Every candidate is judged on the same rows, so the smallest total has the smallest mean.
-            let judged = candidates.iter().zip(&sizes).map(|(place, sizes)| {
+            let judged = candidates.iter().zip(sizes).map(|(place, sizes)| {
                 let threshold = self.scored[*place].thresholds[split].judging[level];
-                Candidate::new(*place, threshold, sizes[way][split * levels + level] as f64)
+                Candidate::new(*place, threshold, sizes[split * levels + level] as f64)
             });
             let chosen = *conformax::Choice::of(judged.collect())?.score();
             Ok((chosen, self.scored[chosen].thresholds[split].calibrating[level]))
         };
-        let picks = |way: usize| {
-            let splits = (0..self.plan.splits.len())
-                .map(|split| (0..levels).map(|level| choose(way, split, level)).collect::<Result<Picks>>());
-            splits.collect::<Result<Vec<Picks>>>()
-        };
-        Ok((picks(0)?, picks(1)?))
+        let splits = 0..self.plan.splits.len();
+        splits.map(|split| (0..levels).map(|level| choose(split, level)).collect()).collect()
     }
 
     /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of
     /// the calibrating rows.
-    fn judging_sizes(&self, place: usize) -> Result<[Vec<u64>; 2]> {
+    fn judging_sizes(&self, place: usize) -> Result<(Vec<u64>, Vec<u64>)> {
         let levels = self.plan.alphas.len();
         let width = self.plan.splits.len() * levels;
         let thresholds = self.scored[place].thresholds.iter();
@@ -287,7 +303,7 @@ impl<T: Logit> Bench<'_, T> {
             joined,
         )?;
         let (own, paper) = totals.split_at(width);
-        Ok([own.to_vec(), paper.to_vec()])
+        Ok((own.to_vec(), paper.to_vec()))
     }
 
     /// Visits every row with the sizes of its sets under a score, in parallel.
@@ -326,64 +342,76 @@ impl<T: Logit> Bench<'_, T> {
         Ok(())
     }
 
-    /// The metrics of each split's picks on its test rows, and how much each row moves them.
-    fn judge(&self, picks: &[Picks], is_tuned: bool) -> Result<(Vec<Vec<Outcome>>, Vec<RowInfluence>)> {
-        let sizes = self.test_sizes(picks)?;
+    /// The metrics of each split's picks on its test rows.
+    fn judge(&self, picks: &[Picks], sizes: &TestSizes) -> Result<Vec<Vec<Outcome>>> {
+        let splits = self.plan.splits.par_iter().zip(picks).enumerate();
+        splits.map(|(number, (split, picks))| self.judge_split(split, picks, sizes, number)).collect()
+    }
+
+    /// How much each row moves them, by level.
+    fn influences(&self, picks: &[Picks], sizes: &TestSizes, is_tuned: bool) -> Vec<RowInfluence> {
         let visits = Visits {
             splits: self.plan.splits,
             levels: self.plan.alphas.len(),
             is_tuned,
-            sizes: &sizes,
+            sizes,
             is_missed: |row, split: usize, level: usize| {
                 let (place, threshold) = picks[split][level];
                 self.scored[place].truth[row] > threshold
             },
         };
-        Ok((self.judge_sizes(picks, &sizes)?, visits.influences()))
+        visits.influences()
     }
 
-    fn judge_sizes(&self, picks: &[Picks], sizes: &[u32]) -> Result<Vec<Vec<Outcome>>> {
-        let splits = self.plan.splits.par_iter().zip(picks).enumerate();
-        splits.map(|(number, (split, picks))| self.judge_split(split, picks, sizes, number)).collect()
-    }
-
-    /// Set sizes by row, split and level; zero where the row does not test.
-    fn test_sizes(&self, picks: &[Picks]) -> Result<Vec<u32>> {
-        let width = picks.len() * self.plan.alphas.len();
-        let mut sizes = vec![0u32; self.logits.len() * width];
-        let mut used: Vec<usize> = picks.iter().flatten().map(|(place, _)| *place).collect();
-        used.sort_unstable();
-        used.dedup();
-        for place in used {
-            self.add_test_sizes(place, picks, &mut sizes)?;
+    /// Puts in the sizes of test rows under these picks, except where `before` had the same.
+    fn add_test_sizes(&self, picks: &[Picks], before: &[Picks], sizes: &mut TestSizes) -> Result<()> {
+        let is_new = |split: usize, level: usize| {
+            before.get(split).is_none_or(|before| before[level] != picks[split][level])
+        };
+        let mut levels_by_score: BTreeMap<usize, OwnLevels> = BTreeMap::new();
+        for (split, picks) in picks.iter().enumerate() {
+            for (level, (place, _)) in picks.iter().enumerate().filter(|(level, _)| is_new(split, *level)) {
+                let own = levels_by_score.entry(*place).or_default();
+                match own.last_mut().filter(|(last, _)| *last == split) {
+                    Some((_, levels)) => levels.push(level),
+                    None => own.push((split, vec![level])),
+                }
+            }
         }
-        Ok(sizes)
+        for (place, own) in &levels_by_score {
+            self.add_sizes_of(*place, own, picks, sizes)?;
+        }
+        Ok(())
     }
 
-    fn add_test_sizes(&self, place: usize, picks: &[Picks], sizes: &mut [u32]) -> Result<()> {
-        let levels = self.plan.alphas.len();
+    /// The part of one score.
+    fn add_sizes_of(
+        &self,
+        place: usize,
+        own: &OwnLevels,
+        picks: &[Picks],
+        sizes: &mut TestSizes,
+    ) -> Result<()> {
         let scored = &self.scored[place];
-        let width = picks.len() * levels;
-        let is_own = |pick: &&(usize, f64)| pick.0 == place;
-        let asked = Asked::new(picks.iter().flatten().filter(is_own).map(|(_, threshold)| *threshold));
-        // By split, where its answers start; they come in the order of the picks.
-        let starts = picks.iter().scan(0, |next, picks| {
-            let start = *next;
-            *next += picks.iter().filter(is_own).count();
-            Some(start)
-        });
-        let starts: Vec<usize> = starts.collect();
-        let rows = sizes.par_chunks_mut(CHUNK * width).enumerate();
-        rows.try_for_each(|(chunk, sizes)| {
+        let thresholds =
+            own.iter().flat_map(|(split, levels)| levels.iter().map(|level| picks[*split][*level].1));
+        let asked = Asked::new(thresholds);
+        sizes.blocks().try_for_each(|mut block| {
             let (mut scratch, mut table) = (SizeScratch::default(), Vec::new());
-            for (row, out) in (chunk * CHUNK..).zip(sizes.chunks_exact_mut(width)) {
+            for row in block.rows() {
+                let tests = |split: usize| self.plan.splits[split].tests(row);
+                if !own.iter().any(|(split, _)| tests(*split)) {
+                    continue;
+                }
                 self.visit(scored, row, &mut scratch, |sizes| {
                     let sizes = asked.of_row(sizes, &mut table);
-                    let splits =
-                        self.plan.splits.iter().zip(picks).zip(&starts).zip(out.chunks_exact_mut(levels));
-                    for (((_, picks), start), out) in splits.filter(|(((split, _), _), _)| split.tests(row)) {
-                        let own = out.iter_mut().zip(picks).filter(|(_, pick)| is_own(pick));
-                        own.zip(sizes.from(*start)).for_each(|((out, _), size)| *out = size);
+                    let mut first = 0;
+                    for (split, levels) in own {
+                        if tests(*split) {
+                            let out = block.of(row, *split);
+                            levels.iter().zip(sizes.from(first)).for_each(|(level, size)| out[*level] = size);
+                        }
+                        first += levels.len();
                     }
                 })?;
             }
@@ -395,14 +423,13 @@ impl<T: Logit> Bench<'_, T> {
         &self,
         split: &Split,
         picks: &Picks,
-        sizes: &[u32],
+        sizes: &TestSizes,
         number: usize,
     ) -> Result<Vec<Outcome>> {
         let levels = self.plan.alphas.len();
-        let width = self.plan.splits.len() * levels;
         let mut tallies = vec![Tally::new(self.logits.classes()); levels];
         for row in split.test.iter().map(|row| *row as usize) {
-            let sizes = &sizes[row * width + number * levels..][..levels];
+            let sizes = sizes.of(row, number);
             for (((place, threshold), size), tally) in picks.iter().zip(sizes).zip(&mut tallies) {
                 let covered = self.scored[*place].truth[row] <= *threshold;
                 tally.add_outcome(*size as usize, covered, self.labels[row]);
@@ -420,52 +447,57 @@ impl<T: Logit> Bench<'_, T> {
     /// Sizes on test rows for each γ of the sweep, calibrated on all rows for calibration.
     fn gamma_on_test(&self) -> Result<Vec<SizeAtGamma>> {
         let gammas = self.plan.sweep.par_iter().map(|gamma| {
-            self.sizes_at_gamma(*gamma, Split::tests, |split| split.test.len(), |q| &q.calibration)
+            let totals = self.sweep_totals(*gamma)?;
+            Ok(self.sizes_at_gamma(*gamma, &totals, |split| split.test.len()))
         });
         Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
     }
 
     /// Sizes on tuning rows for each γ that a procedure chooses from: what its choice saw.
-    fn gamma_on_tuning(&self, procedures: &[Procedure]) -> Result<Vec<SizeAtGamma>> {
-        let tuned = procedures.iter().filter(|procedure| procedure.is_tuned());
+    fn gamma_on_tuning(&self, procedures: &[Procedure], outcomes: &[ProcedureOutcomes]) -> Vec<SizeAtGamma> {
         let in_family = |spec: &ScoreSpec| spec.gamma().is_some();
-        let family = tuned.map(Procedure::scores).find(|scores| scores.iter().all(in_family));
-        let gammas = family.unwrap_or_default().par_iter().filter_map(|spec| spec.gamma()).map(|gamma| {
-            self.sizes_at_gamma(gamma, Split::tunes, |split| split.tuning.len(), |q| &q.judging)
+        let mut tuned = procedures.iter().zip(outcomes).filter(|(procedure, _)| procedure.is_tuned());
+        let family = tuned.find(|(procedure, _)| procedure.scores().iter().all(in_family));
+        let candidates = family.into_iter().flat_map(|(procedure, outcomes)| {
+            let gammas = procedure.scores().iter().filter_map(|spec| spec.gamma());
+            gammas.zip(&outcomes.tuning_sizes)
         });
-        Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
+        let sizes =
+            candidates.map(|(gamma, totals)| self.sizes_at_gamma(gamma, totals, |split| split.tuning.len()));
+        sizes.collect::<Vec<_>>().concat()
     }
 
-    fn sizes_at_gamma(
-        &self,
-        gamma: Gamma,
-        counts: fn(&Split, usize) -> bool,
-        rows: fn(&Split) -> usize,
-        thresholds: fn(&Thresholds) -> &[f64],
-    ) -> Result<Vec<SizeAtGamma>> {
+    /// Means of totals by split and level, on the splits of the sweeps.
+    fn sizes_at_gamma(&self, gamma: Gamma, totals: &[u64], rows: fn(&Split) -> usize) -> Vec<SizeAtGamma> {
+        let levels = self.plan.alphas.len();
+        let totals = totals.iter().take(self.plan.sweep_splits * levels).enumerate();
+        let sizes = totals.map(|(index, total)| {
+            let (split, level) = (index / levels, index % levels);
+            let average_size = *total as f64 / rows(&self.plan.splits[split]) as f64;
+            SizeAtGamma { gamma, alpha: self.plan.alphas[level], split, average_size }
+        });
+        sizes.collect()
+    }
+
+    /// Total sizes on test rows by split and level, on the splits of the sweeps.
+    fn sweep_totals(&self, gamma: Gamma) -> Result<Vec<u64>> {
         let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
         let splits = &self.plan.splits[..self.plan.sweep_splits];
         let levels = self.plan.alphas.len();
-        let asked = self.scored[place].thresholds[..splits.len()].iter().flat_map(thresholds);
-        let asked = Asked::new(asked.copied());
-        let totals = self.fold_rows(
+        let thresholds = self.scored[place].thresholds[..splits.len()].iter();
+        let asked = Asked::new(thresholds.flat_map(|thresholds| &thresholds.calibration).copied());
+        self.fold_rows(
             place,
             || vec![0u64; splits.len() * levels],
             |totals, row, sizes, table| {
                 let sizes = asked.of_row(sizes, table);
-                for (number, _) in splits.iter().enumerate().filter(|(_, split)| counts(split, row)) {
+                for (number, _) in splits.iter().enumerate().filter(|(_, split)| split.tests(row)) {
                     let start = number * levels;
                     totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);
                 }
             },
             joined,
-        )?;
-        let sizes = totals.into_iter().enumerate().map(|(index, total)| {
-            let (split, level) = (index / levels, index % levels);
-            let average_size = total as f64 / rows(&splits[split]) as f64;
-            SizeAtGamma { gamma, alpha: self.plan.alphas[level], split, average_size }
-        });
-        Ok(sizes.collect())
+        )
     }
 }
 

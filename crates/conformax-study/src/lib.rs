@@ -32,6 +32,7 @@ mod selection;
 mod splits;
 mod spread;
 mod study;
+mod test_sizes;
 
 pub use benchmark::{BUILT_IN, Benchmark, BenchmarkFiles, BuiltIn};
 pub use compare::{Comparison, ComparisonRow, compare, comparison_study, report_study};

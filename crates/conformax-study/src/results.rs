@@ -22,6 +22,11 @@ pub struct Results {
     pub absent: Vec<AbsentBenchmark>,
     /// One per benchmark × procedure × α × split, in this order of sorting.
     pub records: Vec<Record>,
+    /// Tuned procedures by the other ways to tune, as [`Way::named`] calls them: `opt-entmax (all rows)`. In the order of
+    /// `records`, a way after the other; all rows choose on the first splits only. Their parameters and thresholds are
+    /// those of the candidate that decides most labels.
+    #[serde(default)]
+    pub tuned: Vec<Record>,
     /// Mean and spread over the many splits of the claims, per benchmark × procedure × α.
     pub means: Vec<Means>,
     /// The band that the coverage law allows, per benchmark × α and number of calibrating rows.
@@ -54,7 +59,7 @@ pub struct Record {
     pub split: u64,
     /// Rows that the threshold was taken from.
     pub n_cal: u64,
-    /// Rows that chose parameters and did nothing else; 0 where nothing was chosen.
+    /// Rows that chose parameters and did nothing else.
     pub n_tune: u64,
     /// Rows that the sets were judged on.
     pub n_test: u64,

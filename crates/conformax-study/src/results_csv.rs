@@ -1,4 +1,4 @@
-//! `results.csv`: one line per record, the strata side by side.
+//! `results.csv`: one line per record, the strata side by side, and then those of the other ways to tune.
 
 use crate::results::{Record, Results};
 
@@ -6,7 +6,8 @@ use crate::results::{Record, Results};
 /// empty, an infinite threshold is `inf`.
 pub fn results_csv(results: &Results) -> String {
     let header = header(results.records.first());
-    csv_of(std::iter::once(header).chain(results.records.iter().map(line)))
+    let lines = results.records.iter().chain(&results.tuned).map(line);
+    csv_of(std::iter::once(header).chain(lines))
 }
 
 /// Rows of cells as CSV; names come from the user's file and may hold anything.

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::splits::Split;
+use crate::test_sizes::TestSizes;
 
 /// Largest set that counts as small: the paper's second stratum ends here.
 pub(crate) const SMALL: u64 = 3;
@@ -52,8 +53,8 @@ pub(crate) struct Visits<'a, M> {
     pub(crate) levels: usize,
     /// Whether the rows that tune do not calibrate.
     pub(crate) is_tuned: bool,
-    /// Set sizes by row, split and level; only those of test rows are read.
-    pub(crate) sizes: &'a [u32],
+    /// Only those of test rows are read.
+    pub(crate) sizes: &'a TestSizes,
     /// Whether a row's score lies above the threshold, by row, split and level.
     pub(crate) is_missed: M,
 }
@@ -74,16 +75,11 @@ impl<M: Fn(usize, usize, usize) -> bool + Sync> Visits<'_, M> {
     }
 
     fn rows(&self) -> usize {
-        self.sizes.len() / (self.splits.len() * self.levels).max(1)
+        self.sizes.rows()
     }
 
     fn calibrates(&self, split: &Split, row: usize) -> bool {
         !(self.is_tuned && split.tunes(row))
-    }
-
-    /// Set sizes of a row on a split, by level.
-    fn sizes(&self, row: usize, split: usize) -> &[u32] {
-        &self.sizes[(row * self.splits.len() + split) * self.levels..][..self.levels]
     }
 
     /// By row, then level.
@@ -125,7 +121,7 @@ impl<M: Fn(usize, usize, usize) -> bool + Sync> Visits<'_, M> {
         for (number, split) in self.splits.iter().enumerate() {
             if split.tests(row) {
                 tests += 1.0;
-                for ((own, _), size) in parts.iter_mut().zip(self.sizes(row, number)) {
+                for ((own, _), size) in parts.iter_mut().zip(self.sizes.of(row, number)) {
                     let counted = counts(*size);
                     (0..COUNTED).for_each(|i| own[i] += counted[i]);
                 }
@@ -154,7 +150,7 @@ impl<M: Fn(usize, usize, usize) -> bool + Sync> Visits<'_, M> {
                     self.splits.iter().zip(sums.chunks_exact_mut(self.levels)).enumerate()
                 {
                     if split.tests(row) {
-                        let levels = sums.iter_mut().zip(parts).zip(self.sizes(row, number));
+                        let levels = sums.iter_mut().zip(parts).zip(self.sizes.of(row, number));
                         for (((rest, _), (own, _)), size) in levels {
                             let counted = counts(*size);
                             (0..COUNTED).for_each(|i| rest[i] += counted[i] - own[i]);
@@ -238,11 +234,16 @@ mod tests {
         scores[scores.len() * 9 / 10]
     }
 
-    fn variance(size: impl Fn(usize, f64) -> u32) -> f64 {
+    fn variance(size: impl Fn(usize, f64) -> u32 + Sync) -> f64 {
         let splits = splits();
         let thresholds: Vec<f64> = splits.iter().map(threshold).collect();
-        let rows = (0..ROWS).flat_map(|row| thresholds.iter().map(move |threshold| (row, *threshold)));
-        let sizes: Vec<u32> = rows.map(|(row, threshold)| size(row, threshold)).collect();
+        let mut sizes = TestSizes::new(ROWS, splits.len(), 1);
+        sizes.blocks().for_each(|mut block| {
+            for (row, split) in block.rows().flat_map(|row| (0..splits.len()).map(move |split| (row, split)))
+            {
+                block.of(row, split)[0] = size(row, thresholds[split]);
+            }
+        });
         let visits = Visits {
             splits: &splits,
             levels: 1,

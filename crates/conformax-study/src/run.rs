@@ -91,8 +91,9 @@ impl Study {
         };
         let (mut all, mut influences) = (Vec::new(), Influences::new());
         for mut findings in findings {
-            let kept = findings.records.iter().filter(|record| record.split < self.splits as u64);
-            results.records.extend(kept.cloned());
+            let is_kept = |record: &&Record| record.split < self.splits as u64;
+            results.records.extend(findings.records.iter().filter(is_kept).cloned());
+            results.tuned.extend(findings.tuned.iter().filter(is_kept).cloned());
             results.benchmarks.push(findings.summary);
             results.means.append(&mut findings.means);
             results.bands.append(&mut findings.bands);
@@ -170,31 +171,39 @@ impl Study {
         let mut findings = Findings { summary: self.summary(benchmark, splits), ..Findings::default() };
         for (procedure, outcomes) in self.procedures.iter().zip(&evaluation.procedures) {
             for (level, alpha) in self.levels.iter().enumerate() {
-                let of = |by_split: &[Vec<Outcome>]| -> Vec<Record> {
+                let of = |way: Way, by_split: &[Vec<Outcome>]| -> Vec<Record> {
                     let numbered = by_split.iter().zip(splits).enumerate();
                     numbered
-                        .map(|(number, (outcomes, split))| Record {
-                            benchmark: benchmark.name.clone(),
-                            procedure: procedure.name.clone(),
-                            alpha: alpha.value(),
-                            split: number as u64,
-                            n_tune: if procedure.is_tuned() { split.tuning.len() as u64 } else { 0 },
-                            n_cal: match procedure.is_tuned() {
-                                true => split.n_calibrating() as u64,
-                                false => split.calibration.len() as u64,
-                            },
-                            ..record(&outcomes[level], benchmark.classes as u64)
+                        .map(|(number, (outcomes, split))| {
+                            let (n_cal, n_tune) = match way {
+                                Way::Split | Way::Paper if procedure.is_tuned() => {
+                                    (split.n_calibrating(), split.tuning.len())
+                                }
+                                Way::Split | Way::Paper | Way::AllRows => (split.calibration.len(), 0),
+                            };
+                            Record {
+                                benchmark: benchmark.name.clone(),
+                                procedure: way.named(&procedure.name),
+                                alpha: alpha.value(),
+                                split: number as u64,
+                                n_tune: n_tune as u64,
+                                n_cal: n_cal as u64,
+                                ..record(&outcomes[level], benchmark.classes as u64)
+                            }
                         })
                         .collect()
                 };
-                let records = of(&outcomes.outcomes);
-                let paper = of(&outcomes.paper);
+                let records = of(Way::Split, &outcomes.outcomes);
+                let paper = of(Way::Paper, &outcomes.paper);
+                let all_rows = of(Way::AllRows, &outcomes.all_rows);
                 findings.means.extend(means(&records));
                 findings.tuning.extend(tuning_comparison(&records, &paper));
-                let all_rows = of(&outcomes.all_rows);
                 let ways = Way::ALL.into_iter().zip([&records, &paper, &all_rows]);
-                let ways = ways.filter_map(|(way, records)| tuning_way(way, records, all_rows.len()));
+                let ways = ways.filter_map(|(way, records)| {
+                    tuning_way(way, &procedure.name, &records[..all_rows.len()])
+                });
                 findings.tuning_ways.extend(ways);
+                findings.tuned.extend(paper.into_iter().chain(all_rows));
                 findings.records.extend(records);
                 let key = (benchmark.name.clone(), procedure.name.clone(), alpha.value().to_bits());
                 findings.influences.insert(key, outcomes.influences[level].clone());
@@ -280,6 +289,8 @@ struct Findings {
     summary: BenchmarkSummary,
     /// Over all splits, those of the claims included.
     records: Vec<Record>,
+    /// Of tuned procedures, by the other ways to tune.
+    tuned: Vec<Record>,
     influences: Influences,
     means: Vec<Means>,
     bands: Vec<CoverageBand>,
@@ -340,14 +351,13 @@ fn means(records: &[Record]) -> Option<Means> {
     })
 }
 
-/// A way to tune, over the first `splits`.
-fn tuning_way(way: Way, records: &[Record], splits: usize) -> Option<TuningWay> {
-    let records = &records[..splits];
+/// A way to tune, over the splits on which all ways are compared.
+fn tuning_way(way: Way, procedure: &str, records: &[Record]) -> Option<TuningWay> {
     let spread = |value: fn(&Record) -> f64| Spread::of(&records.iter().map(value).collect::<Vec<_>>());
     let first = records.first()?;
     Some(TuningWay {
         benchmark: first.benchmark.clone(),
-        procedure: first.procedure.clone(),
+        procedure: procedure.to_owned(),
         alpha: first.alpha,
         way,
         coverage: spread(|record| record.coverage)?,
@@ -356,7 +366,7 @@ fn tuning_way(way: Way, records: &[Record], splits: usize) -> Option<TuningWay> 
 }
 
 fn tuning_comparison(valid: &[Record], paper: &[Record]) -> Option<TuningComparison> {
-    let first = paper.first()?;
+    let (first, _) = valid.first().zip(paper.first())?;
     let coverage = |records: &[Record]| records.iter().map(|record| record.coverage).collect::<Vec<f64>>();
     let size = |records: &[Record]| records.iter().map(|record| record.average_size).collect::<Vec<f64>>();
     let difference = |paper: Vec<f64>, valid: Vec<f64>, chance: Chance| {

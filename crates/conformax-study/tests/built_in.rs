@@ -83,7 +83,15 @@ fn the_same_bytes_come_from_one_and_two_threads() {
     };
     let (one, two) = (with(1), with(2));
     assert!(one == two);
-    assert_eq!(one.0.lines().count(), 1 + 6 * 2 * 2);
+    // Six procedures, and two of them tuned by two other ways.
+    assert_eq!(one.0.lines().count(), 1 + (6 + 2 * 2) * 2 * 2);
+    for name in ["RAPS (all rows)", "opt-entmax (all rows)", "RAPS (paper’s tuning)"] {
+        assert_eq!(
+            one.0.lines().filter(|line| line.split(',').nth(1) == Some(name)).count(),
+            2 * 2,
+            "{name}"
+        );
+    }
 }
 
 #[test]

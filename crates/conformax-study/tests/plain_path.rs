@@ -214,8 +214,14 @@ fn compares_with_the_papers_tuning() {
         assert_eq!(comparison.valid_coverage.mean, mean(&valid, |metrics| metrics.coverage));
         assert_eq!(comparison.paper_coverage.mean, mean(&paper, |metrics| metrics.coverage));
         assert_eq!(comparison.paper_size.mean, mean(&paper, |metrics| metrics.average_size));
+        let named = format!("{} (paper’s tuning)", comparison.procedure);
+        let records = results.tuned.iter().filter(|it| it.procedure == named && it.alpha == comparison.alpha);
+        let (found, wanted): (Vec<_>, Vec<_>) =
+            records.map(|it| it.sscv).zip(paper.iter().map(|metrics| metrics.sscv)).unzip();
+        assert_eq!((found.len(), &found), (study.splits, &wanted));
     }
     assert_eq!(results.tuning.len(), 2 * study.levels.len());
+    assert_eq!(results.tuned.len(), 2 * 2 * study.levels.len() * study.splits);
 }
 
 /// The metrics of a selection on all rows for calibration, and whether some row had several candidates.
@@ -250,6 +256,11 @@ fn tuning_without_rows_set_aside_equals_the_selection() {
             plain.iter().map(|(metrics, _)| (metrics.coverage, metrics.average_size)).unzip();
         let place = format!("{} at {}", way.procedure, way.alpha);
         assert_eq!((way.coverage.mean, way.average_size.mean), (mean(&coverage), mean(&size)), "{place}");
+        let named = format!("{} (all rows)", way.procedure);
+        let records = results.tuned.iter().filter(|it| it.procedure == named && it.alpha == way.alpha);
+        let found: Vec<(f64, f64)> = records.clone().map(|it| (it.coverage, it.average_size)).collect();
+        assert_eq!(found, coverage.into_iter().zip(size).collect::<Vec<_>>(), "{place}");
+        assert!(records.into_iter().all(|it| (it.n_cal, it.n_tune, it.n_test) == (96, 0, 144)), "{place}");
         contested += plain.iter().filter(|(_, choice)| *choice).count();
     }
     assert!(contested > 6, "{contested} of 24 were contested");

@@ -9,8 +9,9 @@
 mod known_scores;
 
 pub use self::known_scores::KnownScores;
+use self::known_scores::ScoresDown;
 
-use crate::kernel::{Order, Picked, gap_norm};
+use crate::kernel::{Order, Picked, gap_norm, norm_in_single};
 use crate::score::paths::{Paths, Question};
 use crate::score::ranked::RankedSoftmax;
 use crate::{Draw, EntmaxScore, Gamma, Logit, Row, Score, ScoreSpec};
@@ -25,7 +26,7 @@ enum Scores<'a> {
     /// All that can be asked for, ascending.
     Sorted(&'a [f64]),
     /// Some, with how far labels are behind the best and a way to score more of them.
-    Known { known: &'a mut KnownScores, gaps: &'a [f64], score: &'a dyn Fn(usize) -> f64 },
+    Known { known: &'a mut KnownScores, gaps: &'a [f64], down: &'a dyn ScoresDown },
 }
 
 /// Up to here scoring all labels is cheaper than finding out which to score, and all scores are kept.
@@ -67,6 +68,8 @@ fn slack(threshold: f64) -> f64 {
 pub struct RankedRow {
     ranked: RankedSoftmax,
     draw: Draw,
+    /// How far labels are behind the best, down the ranking.
+    gaps: Vec<f64>,
     /// The best labels, for as many of [`HEADS`] as there are.
     heads: Vec<Picked>,
 }
@@ -80,7 +83,8 @@ impl RankedRow {
             labels.sort_unstable();
             Some(Picked::new(row.logits(), &labels))
         });
-        Self { heads: heads.collect(), ranked, draw }
+        let gaps = ranked.labels().iter().map(|label| row.max() - row.logit(*label));
+        Self { gaps: gaps.collect(), heads: heads.collect(), ranked, draw }
     }
 
     /// The score of a label in the row that was ranked.
@@ -113,9 +117,8 @@ impl RankedRow {
         scores.clear();
         match spec {
             ScoreSpec::Entmax(EntmaxScore { gamma }) if *gamma != Gamma::SOFTMAX && gamma.delta() >= 1.0 => {
-                self.gaps_into(row, cutoff, scores);
-                let score = |place: usize| self.entmax(*gamma, row, place);
-                let scores = Scores::Known { known, gaps: scores, score: &score };
+                let down = EntmaxDown { ranked: self, gamma: *gamma, row };
+                let scores = Scores::Known { known, gaps: self.gaps_to(cutoff), down: &down };
                 ask(&mut RowSizes { classes, scores });
             }
             _ => {
@@ -125,10 +128,9 @@ impl RankedRow {
         }
     }
 
-    /// How far labels are behind the best, down the ranking and up to `cutoff`: no entmax score is below its gap.
-    fn gaps_into<T: Logit>(&self, row: Row<'_, T>, cutoff: f64, out: &mut Vec<f64>) {
-        let gaps = self.ranked.labels().iter().map(|label| row.max() - row.logit(*label));
-        out.extend(gaps.take_while(|gap| *gap <= cutoff));
+    /// How far labels are behind the best, up to `cutoff`: no entmax score is below its gap.
+    fn gaps_to(&self, cutoff: f64) -> &[f64] {
+        &self.gaps[..self.gaps.partition_point(|gap| *gap <= cutoff)]
     }
 
     /// The entmax score of the label at `place`, counted from 0 down the ranking.
@@ -152,7 +154,7 @@ impl RankedRow {
         let ranked = &self.ranked;
         match spec {
             ScoreSpec::Entmax(EntmaxScore { gamma }) => {
-                self.gaps_into(row, cutoff, out);
+                out.extend_from_slice(self.gaps_to(cutoff));
                 // At γ = 1 the gaps are the scores.
                 if *gamma != Gamma::SOFTMAX {
                     out.iter_mut()
@@ -174,6 +176,24 @@ impl RankedRow {
     }
 }
 
+/// The entmax scores of a row.
+struct EntmaxDown<'a, T> {
+    ranked: &'a RankedRow,
+    gamma: Gamma,
+    row: Row<'a, T>,
+}
+
+impl<T: Logit> ScoresDown for EntmaxDown<'_, T> {
+    fn score(&self, place: usize) -> f64 {
+        self.ranked.entmax(self.gamma, self.row, place)
+    }
+
+    fn estimate(&self, place: usize) -> Option<(f64, f64)> {
+        let gaps = &self.ranked.gaps;
+        norm_in_single(&gaps[..place], gaps[place], Order::from(self.gamma))
+    }
+}
+
 struct AllOfRow<'a, 'b, T> {
     row: Row<'a, T>,
     out: &'b mut [f64],
@@ -192,7 +212,7 @@ impl RowSizes<'_> {
     pub fn score_at(&self, place: usize) -> f64 {
         match &self.scores {
             Scores::Sorted(scores) => scores[place],
-            Scores::Known { score, .. } => score(place),
+            Scores::Known { down, .. } => down.score(place),
         }
     }
 
@@ -207,7 +227,7 @@ impl RowSizes<'_> {
                     thresholds.first().map_or(0, |least| scores.partition_point(|score| score <= least));
                 sizes_between(least, &scores[least..], thresholds, out);
             }
-            Scores::Known { known, gaps, score } => known.sizes_at(thresholds, gaps, *score, out),
+            Scores::Known { known, gaps, down } => known.sizes_at(thresholds, gaps, *down, out),
         }
     }
 
@@ -218,9 +238,9 @@ impl RowSizes<'_> {
         }
         match &mut self.scores {
             Scores::Sorted(scores) => scores.partition_point(|score| *score <= threshold),
-            Scores::Known { known, gaps, score } => {
+            Scores::Known { known, gaps, down } => {
                 let within = gaps.partition_point(|gap| *gap <= threshold);
-                known.size_at(threshold, &gaps[..within], *score)
+                known.size_at(threshold, &gaps[..within], *down)
             }
         }
     }

@@ -15,8 +15,8 @@ fn a_study_leaves_results_and_a_report() {
     let ran = folder.run("study small.toml -o out").ok();
     assert_eq!(ran.out.trim(), "out/report/index.html");
     let csv = std::fs::read_to_string(folder.file("out/results.csv")).unwrap();
-    // Two procedures, two levels, two splits, and the heading.
-    assert_eq!(csv.lines().count(), 9, "{csv}");
+    // Two procedures and two other ways to tune one of them, two levels, two splits, and the heading.
+    assert_eq!(csv.lines().count(), 1 + 4 * 2 * 2, "{csv}");
     for key in [
         "benchmark",
         "procedure",
@@ -34,6 +34,11 @@ fn a_study_leaves_results_and_a_report() {
     let json: serde_json::Value =
         serde_json::from_slice(&std::fs::read(folder.file("out/results.json")).unwrap()).unwrap();
     assert_eq!(json["records"].as_array().unwrap().len(), 8);
+    let tuned = json["tuned"].as_array().unwrap();
+    assert_eq!(tuned.iter().filter(|it| it["procedure"] == "opt-entmax (all rows)").count(), 4);
+    assert_eq!(csv.matches("\nmine,opt-entmax (all rows),").count(), 4, "{csv}");
+    let cost = std::fs::read_to_string(folder.file("out/tables/tuning-cost.md")).unwrap();
+    assert!(cost.contains("opt-entmax (all rows)"), "{cost}");
     let page = std::fs::read_to_string(folder.file("out/report/index.html")).unwrap();
     assert!(page.contains("opt-entmax"));
     for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {

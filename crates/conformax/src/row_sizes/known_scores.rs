@@ -3,15 +3,27 @@
 //! Down a row's ranking the entmax score is a function of how far a label is behind the best, its gap `x`. For
 //! δ ≥ 1 it is the norm of something linear in `x`, so it is convex: between two known scores it lies below
 //! their chord, and beyond them above the chord's extension. Both bounds close in on a threshold much faster
-//! than bisection does, and most labels are decided without being scored. Those near the threshold always are.
+//! than bisection does, and most labels are decided without being scored. Where there are many thresholds, labels
+//! between them are estimated. Those near a threshold are always scored.
 
 use super::{sizes_between, slack};
+
+/// A row's scores, best label first.
+pub(super) trait ScoresDown {
+    /// Of the label at a place of the ranking.
+    fn score(&self, place: usize) -> f64;
+
+    /// About as much for less, and how far off that may be; `None` where it costs as much.
+    fn estimate(&self, place: usize) -> Option<(f64, f64)>;
+}
 
 /// What visits of a row have found out about its scores.
 #[derive(Clone, Debug, Default)]
 pub struct KnownScores {
     /// Some labels', in the order of the ranking.
     some: Vec<Known>,
+    /// By place, between which two numbers the score lies; NaN where nobody has asked.
+    estimates: Vec<(f32, f32)>,
     /// All that can be asked for, ascending, where labels are few.
     pub(super) all: Vec<f64>,
 }
@@ -36,26 +48,20 @@ impl KnownScores {
         &mut self,
         thresholds: &[f64],
         gaps: &[f64],
-        score: &dyn Fn(usize) -> f64,
+        down: &dyn ScoresDown,
         out: &mut [u32],
     ) {
         let mut size_at = |place: usize| {
             let within = gaps.partition_point(|gap| *gap <= thresholds[place]);
-            self.size_at(thresholds[place], &gaps[..within], score) as u32
+            self.size_at(thresholds[place], &gaps[..within], down) as u32
         };
         let Some(last) = thresholds.len().checked_sub(1) else { return };
         (out[0], out[last]) = (size_at(0), size_at(last));
-        self.sizes_inside(thresholds, gaps, score, out);
+        self.sizes_inside(thresholds, gaps, down, out);
     }
 
     /// The same where the first and the last are known.
-    fn sizes_inside(
-        &mut self,
-        thresholds: &[f64],
-        gaps: &[f64],
-        score: &dyn Fn(usize) -> f64,
-        out: &mut [u32],
-    ) {
+    fn sizes_inside(&mut self, thresholds: &[f64], gaps: &[f64], down: &dyn ScoresDown, out: &mut [u32]) {
         let ([least, inside @ .., most], [low, .., high]) = (&mut *out, thresholds) else { return };
         if least == most || inside.is_empty() {
             inside.fill(*least);
@@ -64,7 +70,7 @@ impl KnownScores {
         let between = *least as usize..*most as usize;
         if between.len() == 1 || between.len() * THRESHOLDS_PER_LABEL <= inside.len() {
             let mut scores: Vec<f64> =
-                between.clone().map(|place| self.score_at(place, gaps, score)).collect();
+                between.clone().map(|place| self.stand_in(place, thresholds, gaps, down)).collect();
             // As many labels as these score between the two, so if these do, there are no others.
             if scores.iter().all(|score| low < score && score <= high) {
                 scores.sort_unstable_by(f64::total_cmp);
@@ -73,36 +79,62 @@ impl KnownScores {
         }
         let middle = out.len() / 2;
         let within = gaps.partition_point(|gap| *gap <= thresholds[middle]);
-        out[middle] = self.size_at(thresholds[middle], &gaps[..within], score) as u32;
-        self.sizes_inside(&thresholds[..=middle], gaps, score, &mut out[..=middle]);
-        self.sizes_inside(&thresholds[middle..], gaps, score, &mut out[middle..]);
+        out[middle] = self.size_at(thresholds[middle], &gaps[..within], down) as u32;
+        self.sizes_inside(&thresholds[..=middle], gaps, down, &mut out[..=middle]);
+        self.sizes_inside(&thresholds[middle..], gaps, down, &mut out[middle..]);
+    }
+
+    /// A number on the same side of every threshold as the score of the label at a place.
+    fn stand_in(&mut self, place: usize, thresholds: &[f64], gaps: &[f64], down: &dyn ScoresDown) -> f64 {
+        if let Some((low, high)) = self.estimate_at(place, down) {
+            let next = thresholds.partition_point(|threshold| *threshold < low);
+            if thresholds.get(next).is_none_or(|threshold| *threshold > high) {
+                return high;
+            }
+        }
+        self.score_at(place, gaps, down)
+    }
+
+    /// Between which two numbers a label's score lies, estimated at most once.
+    fn estimate_at(&mut self, place: usize, down: &dyn ScoresDown) -> Option<(f64, f64)> {
+        if let Some((low, high)) = self.estimates.get(place).filter(|(low, _)| !low.is_nan()) {
+            return Some((f64::from(*low), f64::from(*high)));
+        }
+        let (score, error) = down.estimate(place)?;
+        // Rounding them to single precision is a hundredth of the error, which has as much again to spare.
+        let bounds = ((score - error) as f32, (score + error) as f32);
+        if self.estimates.len() <= place {
+            self.estimates.resize(place + 1, (f32::NAN, f32::NAN));
+        }
+        self.estimates[place] = bounds;
+        Some((f64::from(bounds.0), f64::from(bounds.1)))
     }
 
     /// The score of the label at a place, found out at most once.
-    fn score_at(&mut self, place: usize, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> f64 {
+    fn score_at(&mut self, place: usize, gaps: &[f64], down: &dyn ScoresDown) -> f64 {
         let index = self.some.partition_point(|known| known.place < place);
         if let Some(known) = self.some.get(index).filter(|known| known.place == place) {
             return known.score;
         }
-        let known = Known { place, gap: gaps[place], score: score(place) };
+        let known = Known { place, gap: gaps[place], score: down.score(place) };
         self.some.insert(index, known);
         known.score
     }
 
     /// How many labels score at most `threshold`, out of those with the given gaps, best first.
-    pub(super) fn size_at(&mut self, threshold: f64, gaps: &[f64], score: &dyn Fn(usize) -> f64) -> usize {
+    pub(super) fn size_at(&mut self, threshold: f64, gaps: &[f64], down: &dyn ScoresDown) -> usize {
         let slack = slack(threshold);
         loop {
             let below = self.some.partition_point(|known| known.score <= threshold - slack);
             if let Some(near) = self.some.get(below).filter(|known| known.score <= threshold + slack) {
-                return count_around(near.place, threshold, slack, gaps.len(), score);
+                return count_around(near.place, threshold, slack, gaps.len(), down);
             }
             let (inside, open) = self.undecided(below, threshold, slack, gaps);
             if inside >= open {
                 return inside;
             }
             let place = usize::midpoint(inside, open);
-            let known = Known { place, gap: gaps[place], score: score(place) };
+            let known = Known { place, gap: gaps[place], score: down.score(place) };
             let index = self.some.partition_point(|known| known.place < place);
             self.some.insert(index, known);
         }
@@ -139,18 +171,13 @@ fn chord(a: Known, b: Known, gap: f64) -> f64 {
 }
 
 /// The size where some scores lie within rounding of the threshold: all of those are looked at.
-fn count_around(
-    near: usize,
-    threshold: f64,
-    slack: f64,
-    labels: usize,
-    score: &dyn Fn(usize) -> f64,
-) -> usize {
+fn count_around(near: usize, threshold: f64, slack: f64, labels: usize, down: &dyn ScoresDown) -> usize {
     let mut start = near;
-    while start > 0 && score(start - 1) > threshold - slack {
+    while start > 0 && down.score(start - 1) > threshold - slack {
         start -= 1;
     }
-    let around = (start..labels).map(score).take_while(|score| *score <= threshold + slack);
+    let scores = (start..labels).map(|place| down.score(place));
+    let around = scores.take_while(|score| *score <= threshold + slack);
     start + around.filter(|score| *score <= threshold).count()
 }
 
@@ -161,26 +188,47 @@ mod tests {
 
     use super::*;
 
+    /// Scores that count how often they are asked for, with estimates that are off by a share.
+    struct Counted<'a> {
+        scores: &'a [f64],
+        calls: Cell<usize>,
+        off: Option<f64>,
+    }
+
+    impl ScoresDown for Counted<'_> {
+        fn score(&self, place: usize) -> f64 {
+            self.calls.set(self.calls.get() + 1);
+            self.scores[place]
+        }
+
+        fn estimate(&self, place: usize) -> Option<(f64, f64)> {
+            let score = self.scores[place];
+            self.off.map(|off| (score + score * off, score * 1.1e-5 + 1e-9))
+        }
+    }
+
     fn check(scores: &[f64], gaps: &[f64], thresholds: &[f64]) -> usize {
-        let calls = Cell::new(0);
-        let score = |place: usize| {
-            calls.set(calls.get() + 1);
-            scores[place]
-        };
+        let down = Counted { scores, calls: Cell::new(0), off: None };
         let plain = |threshold: &f64| scores.iter().filter(|score| *score <= threshold).count();
         let mut known = KnownScores::default();
         for threshold in thresholds {
             let within = gaps.partition_point(|gap| gap <= threshold);
-            let found = known.size_at(*threshold, &gaps[..within], &score);
+            let found = known.size_at(*threshold, &gaps[..within], &down);
             assert_eq!(found, plain(threshold), "{threshold}");
         }
-        let one_by_one = calls.get();
+        let one_by_one = down.calls.get();
         let mut ascending = thresholds.to_vec();
         ascending.sort_unstable_by(f64::total_cmp);
-        let mut together = vec![0; ascending.len()];
-        KnownScores::default().sizes_at(&ascending, gaps, &score, &mut together);
         let wanted: Vec<u32> = ascending.iter().map(|threshold| plain(threshold) as u32).collect();
-        assert_eq!(together, wanted);
+        for off in [None, Some(-1e-5), Some(0.0), Some(1e-5)] {
+            let down = Counted { scores, calls: Cell::new(0), off };
+            let (mut known, mut together) = (KnownScores::default(), vec![0; ascending.len()]);
+            // Twice: the second time by what the first found out.
+            for _ in 0..2 {
+                known.sizes_at(&ascending, gaps, &down, &mut together);
+                assert_eq!(together, wanted, "{off:?}");
+            }
+        }
         one_by_one
     }
 
