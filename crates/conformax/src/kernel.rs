@@ -19,7 +19,7 @@ mod shortlist;
 mod single;
 mod sort;
 
-pub(crate) use boundary::boundary;
+pub(crate) use boundary::{boundary, clearly_within};
 pub(crate) use by_label::{MANY, Near, Scores, limit_of};
 pub use element::Element;
 pub(crate) use element::Wide;

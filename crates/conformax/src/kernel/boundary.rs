@@ -38,15 +38,7 @@ pub(crate) fn boundary<T: Element>(
     threshold: f64,
     order: Order,
 ) -> Option<Boundary<T::Wide>> {
-    let (delta, inverse) = match order {
-        Order::Max => return None,
-        Order::One => (1.0, 1.0),
-        Order::Two => (2.0, 0.5),
-        Order::Other { delta, inverse } => (delta, inverse),
-    };
-    if !DELTAS_IN_SINGLE.contains(&delta) || !THRESHOLDS_IN_SINGLE.contains(&threshold) {
-        return None;
-    }
+    let (delta, inverse) = in_single(order, threshold)?;
     let error = error_in_single(delta);
     // Every score is at least the gap to the maximum, as rounded: a gap beyond the number after the threshold, exactly,
     // is none that rounds to the threshold, however fine the logits are for their distance.
@@ -108,6 +100,24 @@ pub(crate) fn boundary<T: Element>(
         }
     }
     Some(Boundary { inside, outside })
+}
+
+/// δ and its inverse, unless single precision may not do.
+fn in_single(order: Order, threshold: f64) -> Option<(f64, f64)> {
+    order
+        .delta()
+        .filter(|(delta, _)| DELTAS_IN_SINGLE.contains(delta) && THRESHOLDS_IN_SINGLE.contains(&threshold))
+}
+
+/// Whether a label with this logit is in, where a sum in single precision can tell. Its gap to the maximum must not
+/// exceed the threshold by more than rounding.
+pub(crate) fn clearly_within<T: Element>(row: &[T], logit: T, threshold: f64, order: Order) -> Option<bool> {
+    let error = error_in_single(in_single(order, threshold)?.0);
+    match moments(row, logit.widen(), threshold, order).0 {
+        sum if sum <= 1.0 - error => Some(true),
+        sum if sum >= 1.0 + error => Some(false),
+        _ => None,
+    }
 }
 
 struct Min<'a, T>(&'a [T]);
@@ -339,6 +349,19 @@ mod tests {
                             "{index} {gamma}"
                         );
                         let (Some(narrow), Some(double)) = (narrow, double) else { continue };
+                        for (logit, score) in row.iter().zip(&scores) {
+                            // Of the labels that the definition is asked for, as a caller does.
+                            if *logit >= narrow.outside && *logit < narrow.inside {
+                                let within = clearly_within(&row, *logit, threshold, order);
+                                assert!(within.is_none_or(|within| within == (*score <= threshold)));
+                            }
+                        }
+                        // One that is clear of its threshold is told apart.
+                        let (own, at) = (scores[of], row[of]);
+                        if own > 0.0 && own < f64::INFINITY && THRESHOLDS_IN_SINGLE.contains(&(own * 0.9)) {
+                            assert_eq!(clearly_within(&row, at, own * 1.1, order), Some(true));
+                            assert_eq!(clearly_within(&row, at, own * 0.9, order), Some(false));
+                        }
                         let ends = [
                             (f64::from(narrow.outside), f64::from(narrow.inside)),
                             (double.outside, double.inside),

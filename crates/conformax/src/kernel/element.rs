@@ -31,8 +31,8 @@ pub trait Wide: Copy + PartialOrd + Send + Sync + std::ops::Add<Output = Self> {
     /// Keys rise as logits fall; equal logits by label.
     fn key(self, label: u32) -> Self::Key;
     fn label(key: Self::Key) -> u32;
-    /// Sorts keys whose labels are in order already.
-    fn sort(keys: &mut Vec<Self::Key>);
+    /// Sorts labels by falling logit, equal logits by label; `logits` are theirs.
+    fn sort(logits: &[Self], labels: &mut [u32]);
     fn to_f64(self) -> f64;
     /// `self − other` in this type, then in single precision.
     fn above(self, other: Self) -> f32;
@@ -63,8 +63,8 @@ impl Wide for f32 {
         key as u32
     }
 
-    fn sort(keys: &mut Vec<u64>) {
-        super::sort::sort_by_digits(keys);
+    fn sort(logits: &[Self], labels: &mut [u32]) {
+        super::sort::sort_single(logits, labels);
     }
 
     const INFINITY: Self = Self::INFINITY;
@@ -118,8 +118,8 @@ impl Wide for f64 {
         key as u32
     }
 
-    fn sort(keys: &mut Vec<u128>) {
-        keys.sort_unstable();
+    fn sort(logits: &[Self], labels: &mut [u32]) {
+        super::sort::sort_by_keys(logits, labels, |keys| keys.sort_unstable());
     }
 
     const INFINITY: Self = Self::INFINITY;

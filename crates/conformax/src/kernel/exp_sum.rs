@@ -3,7 +3,7 @@
 use super::element::{Element, Wide};
 use super::isa::{Isa, Kernel};
 use super::single::{BLOCK, WIDTH, exp2, fold};
-use super::{LANES, math, sum_lanes, whole, widen};
+use super::{LANES, fold_lanes, math, smaller, sum_lanes, whole, widen};
 
 /// At least 1: the maximum's own term.
 #[inline]
@@ -23,20 +23,45 @@ impl<T: Element> Kernel for ExpSum<'_, T> {
     fn run(self) -> f64 {
         let mut lanes = [0.0; LANES];
         let (chunks, rest) = self.row.as_chunks::<LANES>();
-        for chunk in chunks {
-            add(&mut lanes, widen(chunk), self.max);
+        if least(chunks).to_f64() - self.max >= NEAR {
+            for chunk in chunks {
+                add(&mut lanes, widen(chunk), self.max, math::exp_near);
+            }
+        } else {
+            for chunk in chunks {
+                add(&mut lanes, widen(chunk), self.max, math::exp_nonpositive);
+            }
         }
         if !rest.is_empty() {
-            add(&mut lanes, widen(rest), self.max);
+            add(&mut lanes, widen(rest), self.max, math::exp_nonpositive);
         }
         sum_lanes(lanes)
     }
 }
 
+/// Down to here [`math::exp_near`] is right. Few rows but those with masked classes reach further, and a look at a row
+/// costs less than looking after every term.
+const NEAR: f64 = -700.0;
+
 #[inline(always)]
-fn add(lanes: &mut [f64; LANES], logits: [f64; LANES], max: f64) {
+fn least<T: Element>(chunks: &[[T; LANES]]) -> T::Wide {
+    let mut least = [T::Wide::INFINITY; LANES];
+    for chunk in chunks {
+        for lane in 0..LANES {
+            least[lane] = smaller(chunk[lane].widen(), least[lane]);
+        }
+    }
+    fold_lanes(whole(least), smaller)
+}
+
+#[inline(always)]
+fn add(lanes: &mut [f64; LANES], logits: [f64; LANES], max: f64, exp: impl Fn(f64) -> f64) {
+    let mut terms = [0.0; LANES];
     for lane in 0..LANES {
-        lanes[lane] += math::exp_nonpositive(logits[lane] - max);
+        terms[lane] = exp(logits[lane] - max);
+    }
+    for lane in 0..LANES {
+        lanes[lane] += terms[lane];
     }
 }
 
@@ -114,6 +139,36 @@ mod tests {
             assert!(bits.iter().all(|b| *b == bits[0]), "{len} {bits:?}");
             let plain: f64 = row.iter().map(|z| math::exp(f64::from(*z) - max)).sum();
             assert!((f64::from_bits(bits[0]) / plain - 1.0).abs() < 1e-13);
+        }
+    }
+
+    /// Lane by lane, with nothing left out.
+    fn plain(row: &[f32], max: f64) -> f64 {
+        let mut lanes = [0.0; LANES];
+        for (label, logit) in row.iter().enumerate() {
+            lanes[label % LANES] += math::exp(f64::from(*logit) - max);
+        }
+        sum_lanes(lanes)
+    }
+
+    /// A row whose least logit is on either side of where terms need looking after, in a lane of a whole chunk and in the
+    /// last, short one.
+    #[test]
+    fn rows_that_reach_far_down_have_the_sum_of_all_their_terms() {
+        for lowest in [-8.0, -600.0, -699.0, -700.0, -701.0, -720.0, -740.0, -760.0, -1e30, f32::NEG_INFINITY]
+        {
+            for place in [0, 5, 31, 32, 39] {
+                let mut row: Vec<f32> = (0..40).map(|i| ((i * 7919) % 1013) as f32 / 127.0 - 7.9).collect();
+                row[place] = lowest;
+                for max in [0.5, 3.25] {
+                    row[7] = max;
+                    for isa in Isa::available() {
+                        let sum = isa.dispatch(ExpSum { row: &row, max: f64::from(max) });
+                        let wanted = plain(&row, f64::from(max));
+                        assert_eq!(sum.to_bits(), wanted.to_bits(), "{isa:?} {lowest} at {place}");
+                    }
+                }
+            }
         }
     }
 

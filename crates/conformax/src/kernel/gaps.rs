@@ -33,6 +33,18 @@ impl From<Gamma> for Order {
     }
 }
 
+impl Order {
+    /// δ and its inverse; `None` where it is ∞.
+    pub(super) fn delta(self) -> Option<(f64, f64)> {
+        match self {
+            Self::Max => None,
+            Self::One => Some((1.0, 1.0)),
+            Self::Two => Some((2.0, 0.5)),
+            Self::Other { delta, inverse } => Some((delta, inverse)),
+        }
+    }
+}
+
 /// The norm of the gaps of `row` over the logit `pivot`, where `max` is the row's maximum and `pivot` finite.
 #[inline]
 pub(crate) fn gap_norm<T: Element>(row: &[T], max: f64, pivot: f64, order: Order) -> f64 {

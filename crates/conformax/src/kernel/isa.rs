@@ -112,7 +112,7 @@ fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
 #[cfg(test)]
 mod tests {
     use super::super::LANES;
-    use super::super::math::{exp, exp_m1, exp_nonpositive, ln, ln_1p, pow, pow_unit};
+    use super::super::math::{exp, exp_m1, exp_near, exp_nonpositive, ln, ln_1p, pow, pow_unit};
     use super::*;
 
     /// A kernel that tells whether it was run, and how often.
@@ -149,7 +149,7 @@ mod tests {
     struct Lanes([f64; LANES], f64);
 
     impl Kernel for Lanes {
-        type Output = [[f64; LANES]; 7];
+        type Output = [[f64; LANES]; 8];
 
         #[inline(always)]
         fn run(self) -> Self::Output {
@@ -157,6 +157,7 @@ mod tests {
             [
                 x.map(|x| exp(x * 750.0)),
                 x.map(|x| exp_nonpositive(-x.abs() * 750.0)),
+                x.map(|x| exp_near(-x.abs() * 700.0)),
                 x.map(|x| exp_m1(x * 4.0)),
                 x.map(ln),
                 x.map(ln_1p),
@@ -182,6 +183,7 @@ mod tests {
                     let alone = [
                         exp(x * 750.0),
                         exp(nonpositive),
+                        exp(-x.abs() * 700.0),
                         exp_m1(x * 4.0),
                         ln(x),
                         ln_1p(x),

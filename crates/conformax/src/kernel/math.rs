@@ -64,16 +64,29 @@ pub(crate) fn exp_nonpositive(x: f64) -> f64 {
     exp_scaled(x, Scale::DOWN)
 }
 
+/// `eˣ` for `−700 ≤ x ≤ 0`, with the bits of [`exp`]: no power of two leaves its word there, so that one product, which
+/// is exact, does for two, which are.
+#[inline(always)]
+pub(crate) fn exp_near(x: f64) -> f64 {
+    let (k, power) = Scale::NONE.split(x);
+    exp_of_parts(x, k) * power
+}
+
 #[inline(always)]
 fn exp_scaled(x: f64, scale: Scale) -> f64 {
     let x = if EXP_RANGE.0 > x { EXP_RANGE.0 } else { x };
     let (k, power) = scale.split(x);
+    exp_of_parts(x, k) * power * scale.rest
+}
+
+/// `eˣ / 2ᵏ`.
+#[inline(always)]
+fn exp_of_parts(x: f64, k: f64) -> f64 {
     let hi = x - k * LN_2.hi;
     let lo = k * LN_2.lo;
     let r = hi - lo;
     // `hi` is exact and `lo` small: adding them apart loses less than adding `r`.
-    let y = 1.0 + (hi + (r * r * (0.5 + r * exp_tail(r)) - lo));
-    y * power * scale.rest
+    1.0 + (hi + (r * r * (0.5 + r * exp_tail(r)) - lo))
 }
 
 /// `eˣ − 1` without cancellation near 0.
@@ -153,6 +166,8 @@ impl Scale {
     const DOWN: Self = Self::new(-512);
     /// For `k` from −510 to 1535.
     const UP: Self = Self::new(512);
+    /// For `k` from −1022 to 1023.
+    const NONE: Self = Self::new(0);
     /// For `k` from −1021 to 1024.
     const HALF: Self = Self::new(1);
 
@@ -430,6 +445,23 @@ mod tests {
         assert_eq!([pow(0.5, 1e300), pow(2.0, 1e300)], [0.0, INF]);
         assert_eq!([pow(2.0, -1074.0), pow(2.0, -1076.0), pow(2.0, 1024.0)], [f64::from_bits(1), 0.0, INF]);
         assert!([pow(f64::NAN, 2.0), pow(0.5, f64::NAN), pow(-2.0, 2.0)].iter().all(|p| p.is_nan()));
+    }
+
+    /// Beside every place where the reduction changes step, and everywhere between.
+    #[test]
+    fn a_near_exponential_has_the_bits_of_any() {
+        let mut draws = Draws(5);
+        let same = |x: f64| assert_eq!(exp_near(x).to_bits(), exp(x).to_bits(), "{x:e}");
+        [0.0, -0.0, -700.0, -1e-300, -f64::MIN_POSITIVE / 4.0].into_iter().for_each(same);
+        for k in -1009..=0 {
+            let mut x = ((f64::from(k) - 0.5) * std::f64::consts::LN_2).max(-699.9);
+            for _ in 0..40 {
+                x = x.next_up();
+                same(x);
+            }
+        }
+        (0..1_000_000).for_each(|_| same(draws.between(-700.0, 0.0)));
+        (0..100_000).for_each(|_| same(-draws.magnitude() % 700.0));
     }
 
     #[test]

@@ -175,8 +175,15 @@ pub(crate) fn score_all<S: PlaceScore, T: Logit>(score: &S, row: Row<'_, T>, out
 /// the ranking but for rounding, which stays far below this.
 const SLACK: f64 = 1e-9;
 
-/// Distances below the maximum at which the ranking is taken up again: most sets end early.
-const BANDS: [f64; 10] = [2.0, 4.0, 5.0, 6.0, 7.0, 8.0, 10.0, 14.0, 24.0, f64::INFINITY];
+/// The probability down to which the ranking is taken up first: four in five sets of RAPS on ImageNet end above it,
+/// whether a row is sure of its label or not.
+const FIRST_LOOK: f64 = 0.0025;
+
+/// Distances below the maximum at which the ranking is taken up again.
+fn bands(softmax: Softmax) -> [f64; 6] {
+    let first = softmax.distance_of(FIRST_LOOK).max(0.0);
+    [first, first + 0.5, first + 1.0, first + 2.0, first + 8.0, f64::INFINITY]
+}
 
 /// Walks down the ranking until the threshold is passed. `scores` is told the score of each label kept.
 pub(crate) fn set_into<S: PlaceScore, T: Logit>(
@@ -186,8 +193,10 @@ pub(crate) fn set_into<S: PlaceScore, T: Logit>(
     labels: &mut Vec<u32>,
     mut scores: Option<&mut Vec<f64>>,
 ) {
-    let mut descent = Descent::new(Context::of(score, row));
-    let mut ranking = Ranking::new(row, labels, &BANDS);
+    let context = Context::of(score, row);
+    let bands = bands(context.softmax);
+    let mut descent = Descent::new(context);
+    let mut ranking = Ranking::new(row, labels, &bands);
     let (mut kept, mut next) = (0, 0);
     while let Some(label) = ranking.get(next) {
         let logit = row.logit(label);
