@@ -844,7 +844,15 @@ impl<T: Logit> Question for PValues<'_, T> {
                 (Evidence::Groups(groups), Scheme::Groups(Taxonomy::All), [places])
                     if self.ranks.is_none() =>
                 {
-                    let p = |_, least, most| Some(groups[0].p_value_at(places.below_all(least, most)?));
+                    // Far down a ranking many labels fall between the same two scores.
+                    let (mut between, mut last) = ((f64::INFINITY, f64::NEG_INFINITY), None);
+                    let p = |_, least, most| {
+                        if !(between.0 < least && most <= between.1) {
+                            let below = places.below_all(least, most)?;
+                            (between, last) = (places.around(below), Some(groups[0].p_value_at(below)));
+                        }
+                        last
+                    };
                     fill(estimates, off, p, exact, out);
                 }
                 _ => fill(estimates, off, |y, least, most| self.between(row, y, least, most), exact, out),
@@ -865,7 +873,7 @@ impl<T: Logit> Question for PValues<'_, T> {
 fn fill(
     estimates: impl Iterator<Item = (u32, f64)>,
     off: f64,
-    between: impl Fn(u32, f64, f64) -> Option<PValue>,
+    mut between: impl FnMut(u32, f64, f64) -> Option<PValue>,
     exact: impl Fn(u32) -> PValue,
     out: &mut [PValue],
 ) {

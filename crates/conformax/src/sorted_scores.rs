@@ -170,6 +170,13 @@ impl<'a> Places<'a> {
         }
     }
 
+    /// The scores on either side of a place: whatever is above the first and not above the second has that place.
+    #[inline(always)]
+    pub(crate) fn around(&self, below: usize) -> (f64, f64) {
+        let before = below.checked_sub(1).map_or(f64::NEG_INFINITY, |last| self.scores[last]);
+        (before, self.scores.get(below).copied().unwrap_or(f64::INFINITY))
+    }
+
     /// How many scores are below every number from `least` to `most`, unless that depends on which.
     #[inline(always)]
     pub(crate) fn below_all(&self, least: f64, most: f64) -> Option<usize> {
