@@ -12,7 +12,7 @@ use conformax::{
 use conformax_io::{ClassNames, JsonRow, JsonRows, Model};
 
 use crate::Error;
-use crate::journal::{Journal, Record, Replayed};
+use crate::journal::{GivenRow, Journal, Record, Replayed};
 
 /// Probability that coverage lies in the band where nothing changed.
 pub(crate) const BAND: f64 = 0.95;
@@ -113,17 +113,12 @@ impl Served {
         let Live { stream, journal, appended } = &mut *live;
         let names = named(stream, given);
         if let Some(journal) = journal {
-            let row = |index: usize| {
-                let row = &logits.as_slice()[index * logits.classes()..][..logits.classes()];
-                Record::Row {
-                    id: names[index].clone(),
-                    level,
-                    group: groups.map(|groups| groups[index]),
-                    size: sets.get(index).map_or(0, <[u32]>::len) as u32,
-                    logits: row.iter().map(|logit| logit.to_f64()).collect(),
-                }
-            };
-            journal.append(&(0..logits.len()).map(row).collect::<Vec<_>>())?;
+            let rows = logits.as_slice().chunks_exact(logits.classes()).zip(sets.iter());
+            let rows = names.iter().enumerate().zip(rows).map(|((index, id), (logits, set))| {
+                let group = groups.map(|groups| groups[index]);
+                GivenRow { id, level, group, size: set.len() as u32, logits }
+            });
+            journal.append(rows)?;
             *appended += 1;
         }
         let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -281,7 +276,12 @@ impl Rows {
         let mut rows = Self { logits: Vec::new(), names: Vec::new(), groups: None };
         for (index, object) in objects.into_iter().enumerate() {
             rows.names.push(object.name());
-            rows.logits.extend_from_slice(&object.logits.ok_or(index)?);
+            let logits = object.logits.ok_or(index)?;
+            // Most requests bring one row, which stays where it was read to.
+            match index {
+                0 => rows.logits = logits,
+                _ => rows.logits.extend_from_slice(&logits),
+            }
             if let Some(group) = object.group {
                 rows.groups.get_or_insert_default().push(group);
             }
