@@ -119,7 +119,7 @@ impl Wide for f64 {
     }
 
     fn sort(keys: &mut Vec<u128>) {
-        keys.sort_unstable();
+        super::sort::sort_by_leading_bits(keys);
     }
 
     const INFINITY: Self = Self::INFINITY;
