@@ -11,7 +11,11 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// After the last answer a client may still be sending, as one does whose body was refused for its length. To close on
 /// it then would tear the connection, and the answer with it; so what comes is thrown away until this long nothing does.
+/// Most have nothing to send, and a service that stops waits for all of them.
 const QUIET: Duration = Duration::from_millis(500);
+
+/// The same for a client that has sent something since: a lost packet holds up what comes after it for a second or two.
+const PAUSE: Duration = Duration::from_secs(5);
 
 /// Ends with an error when a write makes no progress for `patience`, and lets a client finish for as long at its close.
 pub(crate) struct ClientStream<S> {
@@ -103,7 +107,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
             let mut into = ReadBuf::new(&mut unread);
             match Pin::new(&mut *stream).poll_read(context, &mut into) {
                 Poll::Ready(Ok(())) if !into.filled().is_empty() && !over => {
-                    closing.quiet.as_mut().reset(Instant::now() + QUIET);
+                    closing.quiet.as_mut().reset(Instant::now() + PAUSE);
                 }
                 Poll::Pending if !over && closing.quiet.as_mut().poll(context).is_pending() => {
                     return Poll::Pending;
@@ -138,23 +142,73 @@ mod tests {
         service.await.unwrap();
     }
 
+    /// Packets get lost, and what comes after them waits.
     #[tokio::test(start_paused = true)]
-    async fn a_client_that_is_silent_or_never_ends_holds_up_nobody() {
+    async fn a_client_that_pauses_is_waited_for() {
+        let (mut client, ours) = duplex(1 << 10);
+        let service = tokio::spawn(async move {
+            let start = Instant::now();
+            ClientStream::new(ours, PATIENCE).shutdown().await.unwrap();
+            start.elapsed()
+        });
+        for _ in 0..3 {
+            client.write_all(b" ").await.unwrap();
+            sleep(PAUSE - QUIET).await;
+        }
+        // It is still there, and told apart from one that has gone.
+        client.write_all(b" ").await.unwrap();
+        assert_eq!(service.await.unwrap(), (PAUSE - QUIET) * 3 + PAUSE);
+        assert!(client.write_all(b" ").await.is_err());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_silent_never_ends_or_has_gone_holds_up_nobody() {
         let (silent, ours) = duplex(1 << 10);
         let start = Instant::now();
         ClientStream::new(ours, PATIENCE).shutdown().await.unwrap();
         assert_eq!(start.elapsed(), QUIET);
         drop(silent);
 
+        let (gone, ours) = duplex(1 << 10);
+        drop(gone);
+        let start = Instant::now();
+        let mut ours = ClientStream::new(ours, PATIENCE);
+        ours.shutdown().await.unwrap();
+        // Whoever asks again gets the same answer.
+        ours.shutdown().await.unwrap();
+        assert_eq!(start.elapsed(), Duration::ZERO);
+
         let (mut endless, ours) = duplex(1 << 10);
         let start = Instant::now();
         let sending = tokio::spawn(async move {
             while endless.write_all(b" ").await.is_ok() {
-                sleep(QUIET / 2).await;
+                sleep(PAUSE / 2).await;
             }
         });
         ClientStream::new(ours, PATIENCE).shutdown().await.unwrap();
         assert_eq!(start.elapsed(), PATIENCE);
         sending.await.unwrap();
+    }
+
+    /// One that takes nothing of its answer is given up; one that takes a little now and then is not.
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_is_not_taken_ends_the_connection() {
+        let (stuck, ours) = duplex(1 << 10);
+        let start = Instant::now();
+        let error = ClientStream::new(ours, PATIENCE).write_all(&[b' '; 1 << 11]).await.unwrap_err();
+        assert_eq!((error.kind(), start.elapsed()), (io::ErrorKind::TimedOut, PATIENCE));
+        drop(stuck);
+
+        let (mut slow, ours) = duplex(1 << 10);
+        let service = tokio::spawn(async move {
+            let mut ours = ClientStream::new(ours, PATIENCE);
+            ours.write_all(&[b' '; 1 << 11]).await
+        });
+        let mut some = [0; 1 << 9];
+        for _ in 0..4 {
+            sleep(PATIENCE - QUIET).await;
+            slow.read_exact(&mut some).await.unwrap();
+        }
+        service.await.unwrap().unwrap();
     }
 }

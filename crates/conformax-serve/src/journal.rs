@@ -23,7 +23,7 @@ use conformax_io::{Output, Overwrite};
 use self::replay::{Generations, journal_path, remove_before, remove_unfinished, replay_all, snapshot_path};
 use crate::Error;
 
-pub(crate) use self::record::Record;
+pub(crate) use self::record::{GivenRow, Record, Recorded};
 pub(crate) use self::replay::Replayed;
 
 const HEADER: &[u8; 16] = b"conformax jrnl 1";
@@ -42,6 +42,9 @@ pub(crate) struct Journal {
     untried: usize,
     buffer: Vec<u8>,
 }
+
+/// Bytes that the buffer keeps from one call to the next.
+const MOST_BUFFER: usize = 1 << 20;
 
 /// What is tried where nothing has been written yet: a block of most file systems.
 const FIRST_TRY: usize = 4096;
@@ -94,15 +97,16 @@ impl Journal {
     }
 
     /// Hands records to the system, all of them or none.
-    pub(crate) fn append(&mut self, records: &[Record]) -> Result<(), Error> {
-        self.buffer.clear();
+    pub(crate) fn append(&mut self, records: impl IntoIterator<Item = impl Recorded>) -> Result<(), Error> {
         let mut buffer = std::mem::take(&mut self.buffer);
-        records.iter().for_each(|record| record.write(&mut buffer));
+        records.into_iter().for_each(|record| record.write(&mut buffer));
         let written = self.write(&buffer);
-        if written.is_ok() {
-            self.len += buffer.len() as u64;
+        match &written {
+            Ok(()) => (self.len, self.untried) = (self.len + buffer.len() as u64, 0),
+            Err(_) => self.untried = buffer.len(),
         }
-        self.untried = if written.is_ok() { 0 } else { buffer.len() };
+        buffer.clear();
+        buffer.shrink_to(MOST_BUFFER);
         self.buffer = buffer;
         written.map_err(|error| Error::file(&journal_path(&self.folder, self.generation), error))
     }

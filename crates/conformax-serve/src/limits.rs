@@ -20,7 +20,7 @@ pub struct Limits {
     pub bodies: usize,
     /// Rows of a request.
     pub rows: usize,
-    /// Bytes of a journal that is then put together into a snapshot.
+    /// Bytes of a journal that is then put together into a snapshot, unless rows that wait are more than half as many.
     pub journal: u64,
     /// Requests worked on at a time; others wait for their turn.
     pub requests: usize,

@@ -129,8 +129,14 @@ fn unsupported(wanted: &str, headers: &HeaderMap) -> Problem {
 }
 
 fn json(value: &impl serde::Serialize) -> Response {
-    match serde_json::to_vec(value) {
-        Ok(body) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
+    json_of_about(128, value)
+}
+
+/// The same with memory for so many bytes asked for at once.
+fn json_of_about(bytes: usize, value: &impl serde::Serialize) -> Response {
+    let mut body = Vec::with_capacity(bytes);
+    match serde_json::to_writer(&mut body, value) {
+        Ok(()) => ([(header::CONTENT_TYPE, "application/json")], body).into_response(),
         Err(error) => Problem::new(StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
     }
 }

@@ -12,13 +12,18 @@ use conformax::{
 use conformax_io::{ClassNames, JsonRow, JsonRows, Model};
 
 use crate::Error;
-use crate::journal::{Journal, Record, Replayed};
+use crate::journal::{GivenRow, Journal, Record, Replayed};
 
 /// Probability that coverage lies in the band where nothing changed.
 pub(crate) const BAND: f64 = 0.95;
 
 /// Bands remembered at most: those of every point of a trace, many times over.
 const MOST_BANDS: usize = 1 << 13;
+
+/// A journal is put together once it is so many times as long as what is written for it. With many classes the rows
+/// that wait are more than any limit that suits few, and a snapshot of all of them for every few that came would be
+/// most of the work there is.
+const WORTH: u64 = 2;
 
 /// A model in use.
 #[derive(Debug)]
@@ -113,17 +118,12 @@ impl Served {
         let Live { stream, journal, appended } = &mut *live;
         let names = named(stream, given);
         if let Some(journal) = journal {
-            let row = |index: usize| {
-                let row = &logits.as_slice()[index * logits.classes()..][..logits.classes()];
-                Record::Row {
-                    id: names[index].clone(),
-                    level,
-                    group: groups.map(|groups| groups[index]),
-                    size: sets.get(index).map_or(0, <[u32]>::len) as u32,
-                    logits: row.iter().map(|logit| logit.to_f64()).collect(),
-                }
-            };
-            journal.append(&(0..logits.len()).map(row).collect::<Vec<_>>())?;
+            let rows = logits.as_slice().chunks_exact(logits.classes()).zip(sets.iter());
+            let rows = names.iter().enumerate().zip(rows).map(|((index, id), (logits, set))| {
+                let group = groups.map(|groups| groups[index]);
+                GivenRow { id, level, group, size: set.len() as u32, logits }
+            });
+            journal.append(rows)?;
             *appended += 1;
         }
         let borrowed: Vec<&str> = names.iter().map(String::as_str).collect();
@@ -173,14 +173,23 @@ impl Served {
         synced.map(|_| ()).map_err(|()| Error::NotSynced)
     }
 
-    /// Puts a journal together that is longer than so many bytes.
+    /// Puts a journal together that is longer than so many bytes, and worth its snapshot.
     pub(crate) async fn compact_if_longer(self: &Arc<Self>, bytes: u64) -> Result<(), Error> {
-        if self.live().journal.as_ref().is_none_or(|journal| journal.len() < bytes) {
-            return Ok(());
+        {
+            let live = self.live();
+            let wanted = bytes.max(WORTH * self.waiting_bytes(&live.stream));
+            if live.journal.as_ref().is_none_or(|journal| journal.len() < wanted) {
+                return Ok(());
+            }
         }
         // In a task of its own: given up in the middle, a file could be left that nobody syncs.
         let served = Arc::clone(self);
         tokio::spawn(async move { served.compact().await }).await.map_err(|_| Error::NotSynced)?
+    }
+
+    /// The logits of the rows that wait, which are most of a snapshot.
+    fn waiting_bytes(&self, stream: &Stream<ScoreSpec>) -> u64 {
+        stream.status().waiting * self.model.classes as u64 * size_of::<f64>() as u64
     }
 
     /// Puts the journal together into a snapshot. Requests go on meanwhile: they wait for a copy of the stream in memory
@@ -281,7 +290,12 @@ impl Rows {
         let mut rows = Self { logits: Vec::new(), names: Vec::new(), groups: None };
         for (index, object) in objects.into_iter().enumerate() {
             rows.names.push(object.name());
-            rows.logits.extend_from_slice(&object.logits.ok_or(index)?);
+            let logits = object.logits.ok_or(index)?;
+            // Most requests bring one row, which stays where it was read to.
+            match index {
+                0 => rows.logits = logits,
+                _ => rows.logits.extend_from_slice(&logits),
+            }
             if let Some(group) = object.group {
                 rows.groups.get_or_insert_default().push(group);
             }
@@ -327,4 +341,44 @@ pub(crate) fn fresh_stream(
     path: &Path,
 ) -> Result<Stream<ScoreSpec>, Error> {
     model.stream(alpha, options).map_err(|problem| conformax_io::Error::new(path, problem).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use conformax::{Calibration, SortedScores};
+
+    use super::*;
+
+    /// With a thousand classes a row of the journal is a row of the snapshot too, as long as it waits.
+    #[tokio::test]
+    async fn a_snapshot_is_worth_its_journal() {
+        let (folder, classes) = (tempfile::tempdir().unwrap(), 1_000);
+        let scores = SortedScores::new((0..50).map(f64::from).collect()).unwrap();
+        let calibration = Calibration::from_scores(ScoreSpec::default(), classes, scores).unwrap();
+        let model = Model::new(&calibration, &[Alpha::new(0.1).unwrap()], None);
+        let stream = model.stream(None, StreamOptions::default()).unwrap();
+        let (served, _) = Served::open(model, stream, Some(folder.path())).unwrap();
+        let (served, row) = (Arc::new(served), vec![0.5; classes]);
+        let tell = |id: &str| {
+            let (rows, moment) = (Logits::new(&row, classes).unwrap(), served.moment());
+            let sets = moment.predictor.predict(rows).unwrap();
+            served.remember(moment.level, rows, None, vec![Some(id.to_owned())], sets).unwrap();
+        };
+        let len = || served.live().journal.as_ref().unwrap().len();
+        for (id, compacted) in [("a", false), ("b", false), ("a", false), ("b", true), ("c", false)] {
+            tell(id);
+            let before = len();
+            served.compact_if_longer(1).await.unwrap();
+            assert_eq!(len() < before, compacted, "{id}");
+        }
+        // Whatever they are worth, those below the limit stay.
+        tell("c");
+        tell("c");
+        let before = len();
+        served.compact_if_longer(1 << 20).await.unwrap();
+        assert_eq!(len(), before);
+        let fresh = fresh_stream(&served.model, None, StreamOptions::default(), folder.path()).unwrap();
+        let found = Journal::open(&folder.path().join(&served.fingerprint), fresh).unwrap().1;
+        assert_eq!(found.to_bytes(), served.live().stream.to_bytes());
+    }
 }

@@ -66,14 +66,14 @@ pub(crate) fn fill_blocks<M: Send, R: Send>(
     work: impl Fn(usize, &mut [M]) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {
     let work = |(index, block): (usize, &mut [M])| work(index * rows, block);
+    let block = rows * width;
     #[cfg(feature = "rayon")]
-    let results: Vec<Result<R>> = {
+    if out.len() > block {
         use rayon::prelude::*;
-        out.par_chunks_mut(rows * width).enumerate().map(work).collect()
-    };
-    #[cfg(not(feature = "rayon"))]
-    let results: Vec<Result<R>> = out.chunks_mut(rows * width).enumerate().map(work).collect();
-    results.into_iter().collect()
+        let results: Vec<Result<R>> = out.par_chunks_mut(block).enumerate().map(work).collect();
+        return results.into_iter().collect();
+    }
+    out.chunks_mut(block).enumerate().map(work).collect()
 }
 
 fn rows_in_chunk(classes: usize) -> usize {
@@ -90,14 +90,13 @@ fn threads() -> usize {
     1
 }
 
-#[cfg(feature = "rayon")]
+/// One piece of work stays with its caller: to wake another thread and wait for it costs more than a row or two.
 fn collect<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
-    use rayon::prelude::*;
-    (0..count).into_par_iter().map(work).collect()
-}
-
-#[cfg(not(feature = "rayon"))]
-fn collect<R: Send>(count: usize, work: impl Fn(usize) -> R + Sync + Send) -> Vec<R> {
+    #[cfg(feature = "rayon")]
+    if count > 1 {
+        use rayon::prelude::*;
+        return (0..count).into_par_iter().map(work).collect();
+    }
     (0..count).map(work).collect()
 }
 
@@ -189,4 +188,24 @@ fn visit_wide_rows<'a, T: Logit>(
         visit(index, chunk.beside(index, logits, max))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread::current;
+
+    use super::*;
+
+    /// A service predicts a row at a time, and would wait for another thread at each.
+    #[test]
+    fn a_single_chunk_stays_on_the_thread_of_its_caller() {
+        let here = current().id();
+        let data = [0.0_f32; 30];
+        let logits = Logits::new(&data, 3).unwrap();
+        let found = map_chunks(logits, |first, chunk| Ok((first, chunk.len(), current().id())));
+        assert_eq!(found.unwrap(), [(0, 10, here)]);
+        let mut out = [0_u8; 20];
+        let found = fill_blocks(&mut out, 10, 2, |first, block| Ok((first, block.len(), current().id())));
+        assert_eq!(found.unwrap(), [(0, 20, here)]);
+    }
 }

@@ -286,7 +286,7 @@ impl<S: Score + Clone> Stream<S> {
         }
         for (index, (name, set)) in names.iter().zip(sets.iter()).enumerate() {
             let row = logits.row(index)?;
-            let logits = (0..row.classes() as u32).map(|label| row.logit(label)).collect();
+            let logits = row.logits().iter().map(|logit| logit.to_f64()).collect();
             self.wait(Waiting { id: (*name).to_owned(), level, group: row.group(), row: logits }, set.len());
         }
         Ok(())

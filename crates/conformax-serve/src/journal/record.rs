@@ -1,6 +1,6 @@
 //! `Record`: something a stream was told, as bytes in a journal.
 
-use conformax::{Logits, PredictionSets, ScoreSpec, Stream};
+use conformax::{Logit, Logits, PredictionSets, ScoreSpec, Stream};
 
 pub(super) const MARKER: [u8; 4] = [0xc5, b'r', b'e', b'c'];
 /// Marker, length and checksum.
@@ -17,36 +17,75 @@ pub(crate) enum Record {
     Label { id: String, label: u32 },
 }
 
-impl Record {
-    pub(super) fn write(&self, to: &mut Vec<u8>) {
-        let text = |to: &mut Vec<u8>, text: &str| {
-            to.extend((text.len() as u32).to_le_bytes());
-            to.extend(text.as_bytes());
-        };
+/// Something that has a form as a record.
+pub(crate) trait Recorded {
+    /// Appends what comes after the frame.
+    fn write_contents(&self, to: &mut Vec<u8>);
+
+    /// Appends the record.
+    fn write(&self, to: &mut Vec<u8>) {
         let start = to.len();
         to.extend([0; FRAME]);
-        match self {
-            Self::Row { id, level, group, size, logits } => {
-                to.push(1);
-                text(to, id);
-                to.extend(level.to_le_bytes());
-                to.push(u8::from(group.is_some()));
-                to.extend(group.unwrap_or_default().to_le_bytes());
-                to.extend(size.to_le_bytes());
-                to.extend(logits.iter().flat_map(|logit| logit.to_le_bytes()));
-            }
-            Self::Label { id, label } => {
-                to.push(2);
-                text(to, id);
-                to.extend(label.to_le_bytes());
-            }
-        }
+        self.write_contents(to);
         let (len, sum) = ((to.len() - start - FRAME) as u32, crc32fast::hash(&to[start + FRAME..]));
         to[start..start + 4].copy_from_slice(&MARKER);
         to[start + 4..start + 8].copy_from_slice(&len.to_le_bytes());
         to[start + 8..start + 12].copy_from_slice(&sum.to_le_bytes());
     }
+}
 
+/// A [`Record::Row`] whose parts lie elsewhere: a row is copied once, to where it is written from.
+pub(crate) struct GivenRow<'a, T> {
+    pub(crate) id: &'a str,
+    pub(crate) level: f64,
+    pub(crate) group: Option<u32>,
+    pub(crate) size: u32,
+    pub(crate) logits: &'a [T],
+}
+
+impl<T: Logit> Recorded for GivenRow<'_, T> {
+    fn write_contents(&self, to: &mut Vec<u8>) {
+        to.push(1);
+        write_text(to, self.id);
+        to.extend(self.level.to_le_bytes());
+        to.push(u8::from(self.group.is_some()));
+        to.extend(self.group.unwrap_or_default().to_le_bytes());
+        to.extend(self.size.to_le_bytes());
+        let start = to.len();
+        to.resize(start + 8 * self.logits.len(), 0);
+        for (place, logit) in to[start..].as_chunks_mut::<8>().0.iter_mut().zip(self.logits) {
+            *place = logit.to_f64().to_le_bytes();
+        }
+    }
+}
+
+impl<R: Recorded> Recorded for &R {
+    fn write_contents(&self, to: &mut Vec<u8>) {
+        (**self).write_contents(to);
+    }
+}
+
+impl Recorded for Record {
+    fn write_contents(&self, to: &mut Vec<u8>) {
+        match self {
+            Self::Row { id, level, group, size, logits } => {
+                GivenRow { id, level: *level, group: *group, size: *size, logits }.write_contents(to);
+            }
+            Self::Label { id, label } => {
+                to.push(2);
+                write_text(to, id);
+                to.extend(label.to_le_bytes());
+            }
+        }
+    }
+}
+
+fn write_text(to: &mut Vec<u8>, text: &str) {
+    to.extend((text.len() as u32).to_le_bytes());
+    to.extend(text.as_bytes());
+}
+
+impl Record {
     /// The record at the beginning of these bytes and how many it takes; `None` where none can be read.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (frame, rest) = bytes.split_first_chunk::<FRAME>()?;

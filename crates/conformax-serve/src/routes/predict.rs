@@ -13,7 +13,9 @@ use serde::ser::{Serialize, SerializeSeq, Serializer};
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::routes::{Asked, content_type, json, unsupported};
+#[cfg(feature = "bars")]
+use crate::routes::json;
+use crate::routes::{Asked, content_type, json_of_about, unsupported};
 use crate::served::{Predicted, Rows, Served, repeated};
 
 /// Larger bodies are worked on beside the threads that answer.
@@ -100,12 +102,10 @@ fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Resul
         size: predicted.sets.get(row).map_or(0, <[u32]>::len),
     });
     let model = app.models.name(asked.model.as_deref());
-    Ok(json(&Answer {
-        model,
-        fingerprint: &served.fingerprint,
-        level: predicted.level,
-        sets: sets.collect(),
-    }))
+    let sets: Vec<SetOfRow<'_>> = sets.collect();
+    let about = sets.iter().map(|set| 64 + 8 * set.size).sum::<usize>() + 128;
+    let answer = Answer { model, fingerprint: &served.fingerprint, level: predicted.level, sets };
+    Ok(json_of_about(about, &answer))
 }
 
 #[derive(serde::Serialize)]

@@ -32,6 +32,16 @@ impl Writer {
         values.iter().for_each(|value| each(self, value));
     }
 
+    /// As [`list`](Self::list) of them, in one go.
+    pub fn f64s(&mut self, values: &[f64]) {
+        self.u64(values.len() as u64);
+        let start = self.0.len();
+        self.0.resize(start + 8 * values.len(), 0);
+        for (place, value) in self.0[start..].as_chunks_mut::<8>().0.iter_mut().zip(values) {
+            *place = value.to_le_bytes();
+        }
+    }
+
     pub fn option<V>(&mut self, value: Option<V>, each: impl FnOnce(&mut Self, V)) {
         self.u8(u8::from(value.is_some()));
         if let Some(value) = value {
@@ -42,7 +52,7 @@ impl Writer {
     pub fn scores(&mut self, scores: &[f64]) {
         let mut sorted = scores.to_vec();
         sorted.sort_unstable_by(f64::total_cmp);
-        self.list(&sorted, |to, score| to.f64(*score));
+        self.f64s(&sorted);
     }
 }
 

@@ -99,7 +99,7 @@ fn write_waiting(to: &mut Writer, (place, waiting): &(&u64, &Waiting)) {
     to.text(&waiting.id);
     to.f64(waiting.level);
     to.option(waiting.group, Writer::u32);
-    to.list(&waiting.row, |to, logit| to.f64(*logit));
+    to.f64s(&waiting.row);
 }
 
 fn read_waiting(from: &mut Reader<'_>) -> Result<(u64, Waiting)> {
@@ -130,6 +130,10 @@ impl Framed for Stream<ScoreSpec> {
         to.u64(self.forgotten);
         to.list(&Vec::from_iter(&self.hits), |to, hit| to.u8(u8::from(**hit)));
         to.list(&Vec::from_iter(&self.sizes), |to, size| to.u32(**size));
+        // Most of a stream that waits: memory for it is asked for once.
+        to.0.reserve(
+            self.waiting.values().map(|waiting| 8 * waiting.row.len() + waiting.id.len() + 64).sum(),
+        );
         to.list(&Vec::from_iter(&self.waiting), write_waiting);
         to.list(&Vec::from_iter(&self.labelled), |to, id| to.text(id));
         to.u64(self.trace.every);

@@ -119,7 +119,7 @@ impl Wide for f64 {
     }
 
     fn sort(logits: &[Self], labels: &mut [u32]) {
-        super::sort::sort_by_keys(logits, labels, |keys| keys.sort_unstable());
+        super::sort::sort_by_keys(logits, labels, super::sort::sort_by_leading_bits);
     }
 
     const INFINITY: Self = Self::INFINITY;

@@ -282,6 +282,24 @@ fn sort_by_digits(keys: &mut Vec<u64>) {
     }
 }
 
+/// Sorts keys of 96 bits by the first 32 of them, with their places beside these in one word, and then the few that
+/// have those in common.
+pub(super) fn sort_by_leading_bits(keys: &mut Vec<u128>) {
+    let head = |(key, place): (&u128, u64)| u64::from((*key >> 64) as u32) << 32 | place;
+    let mut heads: Vec<u64> = keys.iter().zip(0..).map(head).collect();
+    sort_by_digits(&mut heads);
+    let mut sorted: Vec<u128> = heads.iter().map(|head| keys[*head as u32 as usize]).collect();
+    let mut start = 0;
+    for alike in heads.chunk_by(|one, other| one >> 32 == other >> 32) {
+        let end = start + alike.len();
+        if alike.len() > 1 {
+            sorted[start..end].sort_unstable();
+        }
+        start = end;
+    }
+    *keys = sorted;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -395,6 +413,9 @@ mod tests {
             sorts(&row.iter().map(|z| *z as f32).collect::<Vec<_>>());
             sorts(&vec![2.5_f32; row.len()]);
             sorts(&row.iter().map(|z| z * 1e300).collect::<Vec<_>>());
+            // Alike in all bits but the last few, of which some differ.
+            sorts(&row.iter().map(|z| 4.0 + z * f64::EPSILON).collect::<Vec<_>>());
+            sorts(&row.iter().map(|z| z.max(-1.0).floor() + z * f64::EPSILON).collect::<Vec<_>>());
         }
     }
 
