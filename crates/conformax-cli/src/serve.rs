@@ -47,7 +47,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..))]
     max_rows: u32,
-    /// Size at which a journal is put together into a snapshot, in megabytes.
+    /// Size at which a journal is put together into a snapshot, in megabytes; it waits until the journal is twice as
+    /// large as the logits of the rows that wait for a label, where these are more.
     #[arg(long, value_name = "MB", default_value_t = 64, help_heading = "Limits")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..))]
     max_journal: u16,
