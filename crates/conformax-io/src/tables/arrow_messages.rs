@@ -307,7 +307,8 @@ mod tests {
         while let Some(batch) = messages.next_batch().unwrap() {
             let mut values = items(&batch.columns).as_primitive::<Float32Type>().values().to_vec();
             if let Some(at) = batch.lists_at {
-                assert!(values.iter().all(|value| *value == 0.0), "they were read after all");
+                // Memory of an earlier message may hold anything here.
+                values.fill(f32::NAN);
                 let bytes = bytemuck::cast_slice_mut(&mut values);
                 let before = lists.unwrap().bytes_before(&batch.columns, 1)
                     - lists.unwrap().bytes_before(&batch.columns, 0);
