@@ -69,12 +69,19 @@ impl CalibrateArgs {
     }
 }
 
+/// Bytes of logits in a block. Rows are looked at once and nothing of a block is written, and a process that reads for
+/// some milliseconds would spend most of them on memory it has not touched before.
+const BLOCK_BYTES: usize = 2 << 20;
+
 pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let score = args.score.spec()?;
     let masked = args.masked.into();
     let output = Output::create(&args.output.output, args.output.overwrite())?;
     args.scheme.check(args.data.label_column.as_deref())?;
-    let source = args.data.open_with(LabelUse::Required, |options| args.scheme.adjust(options))?;
+    let source = args.data.open_with(LabelUse::Required, |options| {
+        options.block_bytes = BLOCK_BYTES;
+        args.scheme.adjust(options);
+    })?;
     let (classes, names, alphas) = (source.classes(), source.names().cloned(), args.levels.alphas());
     let Asked { scheme, mut beside, prior } = args.scheme.read(&source)?;
     if args.thresholds_only && scheme == Scheme::RowWeights {

@@ -5,6 +5,7 @@ pub(crate) mod arrow_messages;
 pub(crate) mod guard;
 pub(crate) mod levels;
 pub(crate) mod list_pages;
+pub(crate) mod lists_in_place;
 pub(crate) mod page_header;
 pub(crate) mod parquet;
 pub(crate) mod record_batch;

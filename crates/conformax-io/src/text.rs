@@ -4,6 +4,8 @@
 pub(crate) mod csv;
 #[cfg(feature = "csv")]
 pub(crate) mod csv_records;
+#[cfg(feature = "csv")]
+mod decimal;
 #[cfg(feature = "jsonl")]
 pub(crate) mod json_lines;
 #[cfg(feature = "jsonl")]

@@ -64,15 +64,16 @@ fn every_format_gives_the_same_data() {
 }
 
 #[test]
-fn the_size_of_blocks_changes_nothing() {
+fn blocks_and_threads_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let sample = Sample::new(137, 7);
     for (write, _, _) in Write::ALL {
         let path = write.write(&sample, folder.path());
-        for block_bytes in [1, 100, 1 << 23] {
-            let options = SourceOptions { block_bytes, ..small_blocks() };
+        for (block_bytes, threads) in [(1, 1), (100, 0), (100, 2), (1 << 23, 3), (1 << 23, 200)] {
+            let options = SourceOptions { block_bytes, threads, ..small_blocks() };
             let read = read(&files(&[&path]), &options).unwrap();
-            assert_eq!(read.fingerprint, sample.fingerprint(), "{write:?} by {block_bytes} bytes");
+            let how = format!("{write:?} by {block_bytes} bytes on {threads} threads");
+            assert_eq!(read.fingerprint, sample.fingerprint(), "{how}");
             assert_eq!(read.labels, sample.labels);
         }
     }

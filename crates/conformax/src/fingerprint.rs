@@ -43,16 +43,20 @@ pub(crate) fn hash_rows<T: Logit>(logits: Logits<'_, T>) -> Vec<u64> {
     logits.as_slice().chunks_exact(logits.classes()).map(hash_row).collect()
 }
 
+/// Values whose bits are found before any of them is mixed, a multiple of eight. In a loop of its own that is done for
+/// several values at a time; next to the multiplications it was done one by one, and took twice as long as they do.
+const TOGETHER: usize = 32;
+
 fn hash_row<T: Logit>(row: &[T]) -> u64 {
     let mut lanes = [C[0], C[1], C[2], C[3]];
-    let (chunks, rest) = row.as_chunks::<8>();
-    for chunk in chunks {
-        absorb(&mut lanes, chunk.map(bits));
-    }
-    if !rest.is_empty() {
-        let mut last = [0; 8];
-        last.iter_mut().zip(rest).for_each(|(to, from)| *to = bits(*from));
-        absorb(&mut lanes, last);
+    let mut values = [0; TOGETHER];
+    for some in row.chunks(TOGETHER) {
+        values.iter_mut().zip(some).for_each(|(to, from)| *to = bits(*from));
+        let filled = some.len().next_multiple_of(8);
+        values[some.len()..filled].fill(0);
+        for eight in values[..filled].as_chunks::<8>().0 {
+            absorb(&mut lanes, eight);
+        }
     }
     (0..4).fold(row.len() as u64, |hash, lane| mix(hash ^ lanes[lane], C[lane]))
 }
@@ -64,7 +68,7 @@ fn bits<T: Logit>(value: T) -> u64 {
 }
 
 #[inline]
-fn absorb(lanes: &mut [u64; 4], values: [u64; 8]) {
+fn absorb(lanes: &mut [u64; 4], values: &[u64; 8]) {
     for lane in 0..4 {
         lanes[lane] = mix(lanes[lane] ^ values[2 * lane], values[2 * lane + 1] ^ C[lane + 4]);
     }
@@ -424,6 +428,23 @@ mod tests {
         let zero = hashes(&[0.0, 1.0], 2);
         assert_eq!(hashes(&[-0.0, 1.0], 2), zero);
         assert_ne!(hashes(&[f64::NEG_INFINITY, 1.0], 2), zero);
+    }
+
+    /// Rows of any length, long ones among them, are what the description says of them.
+    #[test]
+    fn values_that_are_taken_together_are_mixed_eight_at_a_time() {
+        for len in (1..140).chain([1000]) {
+            let row: Vec<f32> = (0..len).map(|value| (value * 37 % 101) as f32 - 50.0).collect();
+            let mut lanes = [C[0], C[1], C[2], C[3]];
+            for eight in row.chunks(8) {
+                let value = |index: usize| eight.get(index).map_or(0, |value| f64::from(*value).to_bits());
+                for lane in 0..4 {
+                    lanes[lane] = mix(lanes[lane] ^ value(2 * lane), value(2 * lane + 1) ^ C[lane + 4]);
+                }
+            }
+            let wanted = lanes.iter().zip(C).fold(len as u64, |hash, (lane, c)| mix(hash ^ lane, c));
+            assert_eq!(hash_row(&row), wanted, "{len} values");
+        }
     }
 
     #[test]

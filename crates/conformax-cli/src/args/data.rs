@@ -121,6 +121,7 @@ impl DataArgs {
             input: self.input(),
             names,
             labels,
+            threads: rayon::current_num_threads(),
             ..SourceOptions::default()
         }
     }

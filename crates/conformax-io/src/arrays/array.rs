@@ -207,6 +207,14 @@ impl Matrix {
         Ok(Self { shape, next_row: 0, cells })
     }
 
+    /// The same, read by so many threads where that is of use.
+    pub(crate) fn on_threads(mut self, threads: usize) -> Self {
+        if let Storage::Columns(columns) = &mut self.cells {
+            columns.set_threads(threads);
+        }
+        self
+    }
+
     pub(crate) fn shape(&self) -> &MatrixShape {
         &self.shape
     }
@@ -215,17 +223,21 @@ impl Matrix {
     pub(crate) fn read(&mut self, most: usize, into: &mut Values) -> Result<usize> {
         let left = usize::try_from(self.shape.rows - self.next_row).unwrap_or(usize::MAX);
         let mut rows = most.min(left);
-        into.reset(self.shape.dtype);
+        into.reuse(self.shape.dtype, rows * self.shape.classes);
         match &mut self.cells {
             Storage::Rows(counted) if rows > 0 && matches!(counted.payload, Payload::Pipe { .. }) => {
+                into.reset(self.shape.dtype);
                 rows = read_pipe(counted, rows, &self.shape, into)?;
             }
             Storage::Rows(counted) if rows > 0 => {
                 let (wanted, size) = (rows * self.shape.classes, self.shape.dtype.size());
-                while into.len() < wanted {
-                    let start = into.len();
-                    into.resize(wanted.min(start + STEP));
-                    counted.fill(&mut into.as_bytes_mut()[start * size..])?;
+                let mut filled = 0;
+                while filled < wanted {
+                    if filled == into.len() {
+                        into.resize(wanted.min(filled + STEP));
+                    }
+                    counted.fill(&mut into.as_bytes_mut()[filled * size..])?;
+                    filled = into.len();
                 }
                 into.swap_from(self.shape.bytes);
             }

@@ -129,6 +129,15 @@ impl Values {
         }
     }
 
+    /// At most `len` values of this type, whatever they are, to be written over: filling memory with zeros first would take
+    /// as long as what is then read into it.
+    pub(crate) fn reuse(&mut self, dtype: Dtype, len: usize) {
+        if self.dtype() != dtype {
+            *self = Self::new(dtype);
+        }
+        each_dtype!(self, v => v.truncate(len));
+    }
+
     pub(crate) fn resize(&mut self, len: usize) {
         match self {
             Self::F16(v) => v.resize(len, f16::ZERO),

@@ -57,6 +57,8 @@ pub(crate) struct Wanted {
     pub(crate) names: Option<ClassNames>,
     /// The most bytes that a compressed batch may come to.
     pub(crate) most_inflated: Option<u64>,
+    /// Threads that may read one file.
+    pub(crate) threads: usize,
 }
 
 /// Names that arrays and metadata of class names go by.

@@ -92,6 +92,7 @@ impl Source {
             drop: options.drop.clone(),
             names: options.names.clone(),
             most_inflated: options.most_inflated,
+            threads: options.threads,
         };
         let first = files.first().expect("a data set has a file");
         let reader = open(first, &wanted)?;

@@ -78,6 +78,8 @@ pub struct SourceOptions {
     pub block_bytes: usize,
     /// The most bytes that a compressed batch of an Arrow file may come to, where its writer is not to be trusted.
     pub most_inflated: Option<u64>,
+    /// Threads that may read at a time, where a file has to be read in many places at once.
+    pub threads: usize,
 }
 
 impl Default for SourceOptions {
@@ -99,6 +101,7 @@ impl Default for SourceOptions {
             labels: LabelUse::default(),
             block_bytes: 8 << 20,
             most_inflated: None,
+            threads: 1,
         }
     }
 }

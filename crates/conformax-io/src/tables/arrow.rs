@@ -1,49 +1,57 @@
 //! Arrow IPC, as a file (Feather v2) or as a stream saved to one.
 //!
-//! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size.
-
-use arrow_array::RecordBatch;
+//! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size. Logits
+//! in lists of floats are not read with it, but from their place in the file into the rows that are asked for.
 
 use crate::error::{Error, Problem, Result};
 use crate::reading::positioned::PositionedFile;
 use crate::reading::reader::{Layout, Reader, Rows, Wanted};
 use crate::reading::roles::Doubts;
-use crate::tables::arrow_messages::Messages;
+use crate::tables::arrow_messages::{Batch, Messages};
+use crate::tables::lists_in_place::ListsInPlace;
 use crate::tables::record_batch::{TableColumns, doubted};
 
 pub(crate) struct ArrowReader {
     messages: Messages,
     columns: TableColumns,
+    in_place: Option<ListsInPlace>,
     layout: Layout,
     doubts: Doubts,
-    /// What is left of the batch being given out.
-    current: Option<RecordBatch>,
+    current: Option<Current>,
     row: u64,
+}
+
+/// The batch being given out, and how many of its rows have been.
+struct Current {
+    batch: Batch,
+    given: usize,
 }
 
 impl ArrowReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
-        let (schema, messages) = Messages::open(file, wanted.most_inflated)?;
+        let (schema, mut messages) = Messages::open(file, wanted.most_inflated)?;
         let columns = TableColumns::find(&schema, wanted, file.path())?;
         let layout = columns.layout(None, columns.classes().unwrap_or(0));
         let doubts = columns.doubts(wanted);
-        let mut reader = Self { messages, columns, layout, doubts, current: None, row: 0 };
+        let in_place = columns.lists_apart().and_then(|(column, _)| ListsInPlace::find(&schema, column));
+        messages.leave_in_place(in_place);
+        let mut reader = Self { messages, columns, in_place, layout, doubts, current: None, row: 0 };
         if reader.columns.classes().is_none() {
-            let first = reader.next_batch()?.ok_or_else(|| Error::new(file.path(), Problem::NoRows))?;
-            reader.layout.classes = reader.columns.first_len(&first);
+            let first = reader.next_rows()?.ok_or_else(|| Error::new(file.path(), Problem::NoRows))?;
+            reader.layout.classes = reader.columns.first_len(&first.batch.columns);
             reader.current = Some(first);
         }
         Ok(reader)
     }
 
     /// What is left of the current batch, or the next one that has rows.
-    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        if let Some(batch) = self.current.take() {
-            return Ok(Some(batch));
+    fn next_rows(&mut self) -> Result<Option<Current>> {
+        if let Some(current) = self.current.take() {
+            return Ok(Some(current));
         }
         while let Some(batch) = self.messages.next_batch()? {
-            if batch.num_rows() > 0 {
-                return Ok(Some(batch));
+            if batch.columns.num_rows() > 0 {
+                return Ok(Some(Current { batch, given: 0 }));
             }
         }
         Ok(None)
@@ -56,18 +64,25 @@ impl Reader for ArrowReader {
     }
 
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
-        let Some(batch) = self.next_batch()? else {
+        let Some(Current { batch, given }) = self.next_rows()? else {
             into.logits.reset(self.layout.dtype);
             return self.doubts.settle().map_err(|name| doubted(&name, self.messages.path()));
         };
-        let rows = most.min(batch.num_rows());
-        if rows < batch.num_rows() {
-            self.current = Some(batch.slice(rows, batch.num_rows() - rows));
+        let (classes, path) = (self.layout.classes, self.messages.path());
+        let rows = most.min(batch.columns.num_rows() - given);
+        let some = batch.columns.slice(given, rows);
+        self.columns.look(&some, &mut self.doubts, path)?;
+        match (self.in_place, batch.lists_at) {
+            (Some(lists), Some(at)) => {
+                let at = at + lists.bytes_before(&batch.columns, given);
+                let read = |bytes: &mut [u8]| self.messages.read_values(bytes, at);
+                self.columns.fill_apart(&some, classes, self.row, path, into, read)?;
+            }
+            _ => self.columns.fill(&some, classes, self.row, path, into)?,
         }
-        let path = self.messages.path();
-        self.columns.look(&batch.slice(0, rows), &mut self.doubts, path)?;
-        self.columns.fill(&batch.slice(0, rows), self.layout.classes, self.row, path, into)?;
         self.row += rows as u64;
+        let given = given + rows;
+        self.current = (given < batch.columns.num_rows()).then_some(Current { batch, given });
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 //! claim that cannot be met ends the process. Its `StreamDecoder` takes messages that somebody else has read. The file form
 //! is the stream form between a magic word and a footer, so both are read alike.
 
+use std::ops::Range;
 use std::path::Path;
 
 use arrow_array::RecordBatch;
@@ -16,6 +17,7 @@ use arrow_schema::Schema;
 
 use crate::error::{Error, InFile, Problem, Result};
 use crate::reading::positioned::PositionedFile;
+use crate::tables::lists_in_place::ListsInPlace;
 use crate::tables::page_header::TIGHTEST;
 
 /// Begins a file.
@@ -30,6 +32,20 @@ pub(crate) struct Messages {
     most_inflated: Option<u64>,
     /// The last message, whose memory the next one takes once its batch is gone.
     last: Option<Buffer>,
+    /// The lists whose values are left in the file, where they can be.
+    in_place: Option<ListsInPlace>,
+}
+
+/// A message, and the part of it that was not read.
+struct Taken {
+    bytes: Buffer,
+    left_out: Option<Range<u64>>,
+}
+
+/// A record batch, and where in the file the values of its lists are where they were left there.
+pub(crate) struct Batch {
+    pub(crate) columns: RecordBatch,
+    pub(crate) lists_at: Option<u64>,
 }
 
 impl Messages {
@@ -38,8 +54,14 @@ impl Messages {
         let mut magic = [0; 6];
         file.read_exact_at(&mut magic, 0)?;
         let at = if magic == *MAGIC { after_magic(file)? } else { 0 };
-        let messages =
-            Self { file: file.clone(), at, decoder: StreamDecoder::new(), most_inflated, last: None };
+        let messages = Self {
+            file: file.clone(),
+            at,
+            decoder: StreamDecoder::new(),
+            most_inflated,
+            last: None,
+            in_place: None,
+        };
         let metadata = messages.metadata()?.ok_or_else(|| messages.damaged("it has no schema"))?;
         let message = messages.parse(&metadata)?;
         let schema =
@@ -51,15 +73,36 @@ impl Messages {
         self.file.path()
     }
 
+    /// Leaves the values of these lists in the file, for [`Self::read_values`].
+    pub(crate) fn leave_in_place(&mut self, lists: Option<ListsInPlace>) {
+        self.in_place = lists;
+    }
+
     /// The next record batch; dictionaries on the way are taken in.
-    pub(crate) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        while let Some(mut message) = self.next_message()? {
-            let batch = self.decoder.decode(&mut message);
-            if let Some(batch) = batch.map_err(|error| self.damaged(&error.to_string()))? {
-                return Ok(Some(batch));
+    pub(crate) fn next_batch(&mut self) -> Result<Option<Batch>> {
+        loop {
+            let start = self.at;
+            let Some(message) = self.next_message()? else { return Ok(None) };
+            let Some(columns) = self.decode(&message)? else { continue };
+            let (Some(lists), Some(left_out)) = (self.in_place, message.left_out) else {
+                return Ok(Some(Batch { columns, lists_at: None }));
+            };
+            if lists.is_at(&columns, message.bytes[left_out.start as usize..].as_ptr()) {
+                return Ok(Some(Batch { columns, lists_at: Some(start + left_out.start) }));
             }
+            // The decoder copies what is not aligned, and what it copied was never read.
+            (self.at, self.in_place) = (start, None);
         }
-        Ok(None)
+    }
+
+    fn decode(&mut self, message: &Taken) -> Result<Option<RecordBatch>> {
+        let batch = self.decoder.decode(&mut message.bytes.clone());
+        batch.map_err(|error| self.damaged(&error.to_string()))
+    }
+
+    /// Reads values of lists from their place in the file.
+    pub(crate) fn read_values(&self, bytes: &mut [u8], at: u64) -> Result<()> {
+        self.file.read_exact_at(bytes, at)
     }
 
     fn damaged(&self, what: &str) -> Error {
@@ -91,8 +134,8 @@ impl Messages {
         root_as_message(metadata).map_err(|error| self.damaged(&error.to_string()))
     }
 
-    /// The whole next message, frame and all.
-    fn next_message(&mut self) -> Result<Option<Buffer>> {
+    /// The next message, frame and all, without the values that stay in the file.
+    fn next_message(&mut self) -> Result<Option<Taken>> {
         let Some(metadata) = self.metadata()? else { return Ok(None) };
         let message = self.parse(&metadata)?;
         let body = u64::try_from(message.bodyLength())
@@ -100,13 +143,13 @@ impl Messages {
         let before = 8 + metadata.len() as u64;
         let len = before.saturating_add(body);
         self.file.section(self.at, len)?;
-        let last = self.last.take().and_then(|last| last.into_vec().ok());
-        let mut bytes = match last.filter(|last: &Vec<u8>| last.capacity() as u64 >= len) {
-            Some(last) => last,
-            None => self.room_for(len)?,
-        };
-        bytes.resize(len as usize, 0);
-        self.file.read_exact_at(&mut bytes, self.at)?;
+        let left_out = (message.header_as_record_batch())
+            .and_then(|batch| self.in_place?.place(&batch, body))
+            .map(|place| before + place.start..before + place.end);
+        let mut bytes = self.message_memory(len)?;
+        let unread = left_out.clone().unwrap_or(len..len);
+        self.file.read_exact_at(&mut bytes[..unread.start as usize], self.at)?;
+        self.file.read_exact_at(&mut bytes[unread.end as usize..], self.at + unread.end)?;
         let dictionary = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data());
         if let Some(batch) = message.header_as_record_batch().or(dictionary) {
             self.check_inflated(&batch, &bytes[before as usize..])?;
@@ -114,7 +157,22 @@ impl Messages {
         self.at += len;
         let bytes = Buffer::from_vec(bytes);
         self.last = Some(bytes.clone());
-        Ok(Some(bytes))
+        Ok(Some(Taken { bytes, left_out }))
+    }
+
+    /// Memory for a message: that of the last one, or zeros that the system gives out when they are first touched.
+    fn message_memory(&mut self, len: u64) -> Result<Vec<u8>> {
+        let last = self.last.take().and_then(|last| last.into_vec().ok());
+        match last.filter(|last: &Vec<u8>| last.capacity() as u64 >= len) {
+            Some(mut last) => {
+                last.resize(len as usize, 0);
+                Ok(last)
+            }
+            None => {
+                drop(self.room_for(len)?);
+                Ok(vec![0; len as usize])
+            }
+        }
     }
 
     /// Compressed buffers begin with the length they inflate to. Together they must be able to come from so many bytes,
@@ -159,4 +217,157 @@ fn after_magic(file: &PositionedFile) -> Result<u64> {
         at += 8;
     }
     Ok(if word == [0; 4] { at } else { at - 8 })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, LargeListBuilder, ListBuilder};
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::Float32Type;
+    use arrow_array::*;
+    use arrow_ipc::writer::{FileWriter, IpcWriteOptions};
+
+    use super::*;
+
+    const ROWS: usize = 6;
+    const CLASSES: i32 = 3;
+
+    fn value(row: usize, class: usize) -> f32 {
+        (10 * row + class) as f32
+    }
+
+    fn rows() -> impl Iterator<Item = [f32; 3]> {
+        (0..ROWS).map(|row| [0, 1, 2].map(|class| value(row, class)))
+    }
+
+    fn lists() -> [ArrayRef; 3] {
+        let mut plain = ListBuilder::new(Float32Builder::new());
+        let mut large = LargeListBuilder::new(Float32Builder::new());
+        let mut fixed = FixedSizeListBuilder::new(Float32Builder::new(), CLASSES);
+        for row in rows() {
+            plain.append_value(row.map(Some));
+            large.append_value(row.map(Some));
+            fixed.values().append_slice(&row);
+            fixed.append(true);
+        }
+        [Arc::new(plain.finish()), Arc::new(large.finish()), Arc::new(fixed.finish())]
+    }
+
+    /// A column of every type whose buffers are counted, and one whose buffers are not.
+    fn beside() -> (Vec<ArrayRef>, ArrayRef) {
+        let texts: Vec<String> = (0..ROWS).map(|row| format!("row {row}")).collect();
+        let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(0..ROWS as i64));
+        let field = Arc::new(arrow_schema::Field::new("n", numbers.data_type().clone(), true));
+        let counted: Vec<ArrayRef> = vec![
+            Arc::new(NullArray::new(ROWS)),
+            Arc::new(BooleanArray::from(vec![true; ROWS])),
+            numbers.clone(),
+            Arc::new(StringArray::from_iter_values(&texts)),
+            Arc::new(LargeBinaryArray::from_iter_values(&texts)),
+            Arc::new(FixedSizeBinaryArray::try_from_iter(texts.iter().map(|_| [1_u8, 2])).unwrap()),
+            Arc::new(texts.iter().map(String::as_str).collect::<DictionaryArray<types::Int8Type>>()),
+            Arc::new(StructArray::from(vec![(field, numbers)])),
+            lists()[0].clone(),
+            lists()[2].clone(),
+        ];
+        (counted, Arc::new(StringViewArray::from_iter_values(&texts)))
+    }
+
+    /// Writes two batches: the columns, then the lists.
+    fn written(columns: &[ArrayRef], lists: &ArrayRef, options: IpcWriteOptions) -> tempfile::NamedTempFile {
+        let columns = columns.iter().chain([lists]).enumerate();
+        let batch =
+            RecordBatch::try_from_iter(columns.map(|(place, column)| (place.to_string(), column.clone())));
+        let (batch, file) = (batch.unwrap(), tempfile::NamedTempFile::new().unwrap());
+        let mut writer = FileWriter::try_new_with_options(&file, &batch.schema(), options).unwrap();
+        writer.write(&batch).unwrap();
+        writer.write(&batch.slice(2, 3)).unwrap();
+        writer.finish().unwrap();
+        file
+    }
+
+    fn items(batch: &RecordBatch) -> ArrayRef {
+        let lists = batch.columns().last().unwrap();
+        match lists.data_type() {
+            arrow_schema::DataType::FixedSizeList(..) => lists.as_fixed_size_list().values().clone(),
+            arrow_schema::DataType::LargeList(_) => lists.as_list::<i64>().values().clone(),
+            _ => lists.as_list::<i32>().values().clone(),
+        }
+    }
+
+    /// For each batch whether its lists were left in the file, and their values from wherever they are.
+    fn read(file: &Path) -> Vec<(bool, Vec<f32>)> {
+        let file = PositionedFile::open(file).unwrap();
+        let (schema, mut messages) = Messages::open(&file, None).unwrap();
+        let lists = ListsInPlace::find(&schema, schema.fields().len() - 1);
+        messages.leave_in_place(lists);
+        let mut batches = Vec::new();
+        while let Some(batch) = messages.next_batch().unwrap() {
+            let mut values = items(&batch.columns).as_primitive::<Float32Type>().values().to_vec();
+            if let Some(at) = batch.lists_at {
+                // Memory of an earlier message may hold anything here.
+                values.fill(f32::NAN);
+                let bytes = bytemuck::cast_slice_mut(&mut values);
+                let before = lists.unwrap().bytes_before(&batch.columns, 1)
+                    - lists.unwrap().bytes_before(&batch.columns, 0);
+                assert_eq!(before, 4 * CLASSES as u64);
+                messages.read_values(bytes, at).unwrap();
+            }
+            batches.push((batch.lists_at.is_some(), values));
+        }
+        batches
+    }
+
+    fn expected(in_place: bool) -> Vec<(bool, Vec<f32>)> {
+        let all: Vec<f32> = rows().flatten().collect();
+        vec![(in_place, all.clone()), (in_place, all[6..15].to_vec())]
+    }
+
+    #[test]
+    fn lists_stay_in_the_file_whatever_comes_before_them() {
+        let (counted, uncounted) = beside();
+        for lists in lists() {
+            for column in &counted {
+                let file = written(&[column.clone(), column.clone()], &lists, IpcWriteOptions::default());
+                assert_eq!(
+                    read(file.path()),
+                    expected(true),
+                    "{} after {}",
+                    lists.data_type(),
+                    column.data_type()
+                );
+            }
+            let file = written(&counted, &lists, IpcWriteOptions::default());
+            assert_eq!(read(file.path()), expected(true), "{}", lists.data_type());
+            let file = written(std::slice::from_ref(&uncounted), &lists, IpcWriteOptions::default());
+            assert_eq!(read(file.path()), expected(false), "{}", lists.data_type());
+        }
+    }
+
+    #[test]
+    fn compressed_lists_are_read_with_their_batch() {
+        let options = IpcWriteOptions::default();
+        let options = options.try_with_compression(Some(arrow_ipc::CompressionType::LZ4_FRAME)).unwrap();
+        for lists in lists() {
+            let file = written(&[], &lists, options.clone());
+            assert_eq!(read(file.path()), expected(false), "{}", lists.data_type());
+        }
+    }
+
+    /// A wrong count of buffers cannot put other values in the place of the logits.
+    #[test]
+    fn what_was_left_out_by_mistake_is_read_after_all() {
+        let columns: [ArrayRef; 1] = [Arc::new(Int64Array::from_iter_values(0..ROWS as i64))];
+        let file = written(&columns, &lists()[0], IpcWriteOptions::default());
+        let file = PositionedFile::open(file.path()).unwrap();
+        let (schema, mut messages) = Messages::open(&file, None).unwrap();
+        messages.leave_in_place(ListsInPlace::find(&schema, 1).map(|lists| lists.displaced(-2)));
+        let batch = messages.next_batch().unwrap().unwrap();
+        assert_eq!(batch.lists_at, None);
+        assert_eq!(items(&batch.columns).as_primitive::<Float32Type>().values()[..], expected(true)[0].1);
+        let numbers = batch.columns.column(0).as_primitive::<types::Int64Type>();
+        assert_eq!(numbers.values()[..], [0, 1, 2, 3, 4, 5]);
+    }
 }

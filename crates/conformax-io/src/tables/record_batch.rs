@@ -213,16 +213,32 @@ impl TableColumns {
         path: &Path,
         into: &mut Rows,
     ) -> Result<()> {
-        let here = |Fault { row, class, problem }: Fault| {
-            let error = Error::new(path, problem).in_row(first_row + row as u64);
-            class.into_iter().fold(error, Error::in_class)
-        };
         into.logits.reset(self.dtype);
         match &self.logits {
             LogitsIn::Lists(column, _) => copy_lists(batch.column(*column), classes, &mut into.logits),
             LogitsIn::Wide(columns, _) => copy_columns(batch, columns, &mut into.logits),
         }
-        .map_err(here)?;
+        .map_err(|fault| fault.located(first_row, path))?;
+        self.fill_beside(batch, path, into)
+    }
+
+    /// The same for lists whose values are elsewhere and are given by `read`, from the first of this batch on.
+    pub(crate) fn fill_apart(
+        &self,
+        batch: &RecordBatch,
+        classes: usize,
+        first_row: u64,
+        path: &Path,
+        into: &mut Rows,
+        read: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<()> {
+        if let LogitsIn::Lists(column, _) = self.logits {
+            let items = list_items(batch.column(column), classes);
+            let len = items.map_err(|fault| fault.located(first_row, path))?.len();
+            into.logits.reuse(self.dtype, len);
+            into.logits.resize(len);
+            read(into.logits.as_bytes_mut())?;
+        }
         self.fill_beside(batch, path, into)
     }
 
@@ -314,8 +330,33 @@ struct Fault {
     problem: Problem,
 }
 
+impl Fault {
+    /// The error for it, in a batch that begins at this row.
+    fn located(self, first_row: u64, path: &Path) -> Error {
+        let error = Error::new(path, self.problem).in_row(first_row + self.row as u64);
+        self.class.into_iter().fold(error, Error::in_class)
+    }
+}
+
 /// Copies lists of `classes` values each, end to end.
 fn copy_lists(lists: &ArrayRef, classes: usize, out: &mut Values) -> std::result::Result<(), Fault> {
+    let items = list_items(lists, classes)?;
+    let items = as_floats(&items, out.dtype()).map_err(|error| Fault {
+        row: 0,
+        class: None,
+        problem: arrow_problem(&error),
+    })?;
+    match out {
+        Values::F16(v) => v.extend_from_slice(items.as_primitive::<Float16Type>().values()),
+        Values::F32(v) => v.extend_from_slice(items.as_primitive::<Float32Type>().values()),
+        Values::F64(v) => v.extend_from_slice(items.as_primitive::<Float64Type>().values()),
+        Values::Bf16(_) => unreachable!("Arrow has no bfloat16"),
+    }
+    Ok(())
+}
+
+/// What is in lists of `classes` values each, none of which is missing.
+fn list_items(lists: &ArrayRef, classes: usize) -> std::result::Result<ArrayRef, Fault> {
     if let Some(row) = first_null(lists) {
         return Err(Fault { row, class: None, problem: Problem::Null });
     }
@@ -340,18 +381,7 @@ fn copy_lists(lists: &ArrayRef, classes: usize, out: &mut Values) -> std::result
         let (row, class) = (item / classes, Some(item % classes));
         return Err(Fault { row, class, problem: Problem::Null });
     }
-    let items = as_floats(&items, out.dtype()).map_err(|error| Fault {
-        row: 0,
-        class: None,
-        problem: arrow_problem(&error),
-    })?;
-    match out {
-        Values::F16(v) => v.extend_from_slice(items.as_primitive::<Float16Type>().values()),
-        Values::F32(v) => v.extend_from_slice(items.as_primitive::<Float32Type>().values()),
-        Values::F64(v) => v.extend_from_slice(items.as_primitive::<Float64Type>().values()),
-        Values::Bf16(_) => unreachable!("Arrow has no bfloat16"),
-    }
-    Ok(())
+    Ok(items)
 }
 
 /// Copies columns side by side, row after row.

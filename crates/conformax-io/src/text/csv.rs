@@ -11,6 +11,7 @@ use crate::reading::reader::{Layout, Reader, Rows, Wanted};
 use crate::reading::roles::{Doubts, whole};
 use crate::reading::stream::{Next, Patience, Stream};
 use crate::text::csv_records::CsvRecords;
+use crate::text::decimal::plain_decimal;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
 pub(crate) struct CsvReader {
@@ -32,6 +33,13 @@ struct Role {
     class: Option<usize>,
     label: bool,
     keep: Option<usize>,
+}
+
+impl Role {
+    /// The class, where a cell is nothing else.
+    fn class_alone(self) -> Option<usize> {
+        self.class.filter(|_| !self.label && self.keep.is_none())
+    }
 }
 
 /// Cells of the rows of a block.
@@ -93,6 +101,12 @@ impl CsvReader {
         columns.logits.resize(first + self.layout.classes, 0.0);
         let doubtful = !self.doubts.settled();
         for ((cell, role), name) in self.records.cells().zip(&self.roles).zip(&self.header) {
+            if let (Some(class), false) = (role.class_alone(), doubtful)
+                && let Some(logit) = plain_decimal(cell)
+            {
+                columns.logits[first + class] = logit;
+                continue;
+            }
             let named = |problem| Error::new(&self.path, problem).in_row(self.row).in_column(name);
             let cell = text(cell).map_err(named)?.trim();
             if let Some(class) = role.class {
