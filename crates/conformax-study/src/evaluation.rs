@@ -22,10 +22,12 @@ use crate::evaluation::asked::Asked;
 use crate::procedure::{Procedure, ProcedureScore};
 use crate::row_influence::{RowInfluence, Visits};
 use crate::splits::{Split, Thresholds, Truth};
-use crate::test_sizes::TestSizes;
+use crate::test_sizes::{Block, TestSizes};
 
 /// Rows that one task visits.
-const CHUNK: usize = 64;
+const CHUNK: usize = 128;
+/// Rows of it that are visited under every score before the next are: what is known of them stays in the cache.
+const TOGETHER: usize = 16;
 
 /// What to run on a benchmark.
 pub(crate) struct Plan<'a> {
@@ -121,6 +123,13 @@ type Picks = Vec<(usize, f64)>;
 
 /// By split, ascending, the levels at which a score is picked.
 type OwnLevels = Vec<(usize, Vec<usize>)>;
+
+/// A score where it is picked, with its thresholds there.
+struct PickedScore {
+    place: usize,
+    levels: OwnLevels,
+    asked: Asked,
+}
 
 pub(crate) fn evaluate_benchmark<T: Logit>(
     logits: Logits<'_, T>,
@@ -244,9 +253,7 @@ impl<T: Logit> Bench<'_, T> {
             }
             ProcedureScore::Tuned(candidates) => {
                 let places: Vec<usize> = candidates.iter().map(|spec| self.place_of(spec)).collect();
-                let judged = places.par_iter().map(|place| self.judging_sizes(*place));
-                let judged = judged.collect::<Result<Vec<_>>>()?;
-                let (own, papers): (Vec<_>, Vec<_>) = judged.into_iter().unzip();
+                let (own, papers) = self.judging_sizes(&places)?;
                 let (valid, paper) = (self.tune(&places, &own)?, self.tune(&places, &papers)?);
                 report(Stage::Tuned(procedure.name.clone()), started.elapsed());
                 self.add_test_sizes(&valid, &[], sizes)?;
@@ -282,19 +289,22 @@ impl<T: Logit> Bench<'_, T> {
         splits.map(|split| (0..levels).map(|level| choose(split, level)).collect()).collect()
     }
 
-    /// Total set size on the tuning rows by split and level: judged by their own thresholds, and by those of
-    /// the calibrating rows.
-    fn judging_sizes(&self, place: usize) -> Result<(Vec<u64>, Vec<u64>)> {
+    /// By candidate, total set sizes on the tuning rows by split and level: judged by their own thresholds, and by
+    /// those of the calibrating rows.
+    fn judging_sizes(&self, candidates: &[usize]) -> Result<(Vec<Vec<u64>>, Vec<Vec<u64>>)> {
         let levels = self.plan.alphas.len();
         let width = self.plan.splits.len() * levels;
-        let thresholds = self.scored[place].thresholds.iter();
-        let asked = thresholds.clone().flat_map(|split| &split.judging);
-        let asked = Asked::new(asked.chain(thresholds.flat_map(|split| &split.paper_judging)).copied());
+        let asked = candidates.iter().map(|place| {
+            let thresholds = self.scored[*place].thresholds.iter();
+            let judging = thresholds.clone().flat_map(|split| &split.judging);
+            Asked::new(judging.chain(thresholds.flat_map(|split| &split.paper_judging)).copied())
+        });
+        let asked: Vec<Asked> = asked.collect();
         let totals = self.fold_rows(
-            place,
+            candidates,
             || vec![0u64; 2 * width],
-            |totals, row, sizes, table| {
-                let sizes = asked.of_row(sizes, table);
+            |totals, (candidate, row), sizes, table| {
+                let sizes = asked[candidate].of_row(sizes, table);
                 let tuned = self.plan.splits.iter().enumerate().filter(|(_, split)| split.tunes(row));
                 for start in tuned.flat_map(|(number, _)| [number * levels, width + number * levels]) {
                     totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);
@@ -302,28 +312,36 @@ impl<T: Logit> Bench<'_, T> {
             },
             joined,
         )?;
-        let (own, paper) = totals.split_at(width);
-        Ok((own.to_vec(), paper.to_vec()))
+        let halves = totals.iter().map(|totals| totals.split_at(width));
+        Ok(halves.map(|(own, paper)| (own.to_vec(), paper.to_vec())).unzip())
     }
 
-    /// Visits every row with the sizes of its sets under a score, in parallel.
+    /// Visits every row with the sizes of its sets under some scores, in parallel; comes to one state for each score.
+    /// A visit is told which of the scores it is about, and the row.
     fn fold_rows<A: Send>(
         &self,
-        place: usize,
+        places: &[usize],
         zero: impl Fn() -> A + Sync + Send,
-        visit: impl Fn(&mut A, usize, &mut RowSizes<'_>, &mut Vec<u32>) + Sync,
+        visit: impl Fn(&mut A, (usize, usize), &mut RowSizes<'_>, &mut Vec<u32>) + Sync,
         join: impl Fn(A, A) -> A + Sync + Send,
-    ) -> Result<A> {
-        let scored = &self.scored[place];
+    ) -> Result<Vec<A>> {
+        let zeros = || places.iter().map(|_| zero()).collect::<Vec<A>>();
         let chunks = (0..self.logits.len().div_ceil(CHUNK)).into_par_iter();
         let folded = chunks.map(|chunk| {
-            let (mut state, mut scratch, mut table) = (zero(), SizeScratch::default(), Vec::new());
-            for row in chunk * CHUNK..((chunk + 1) * CHUNK).min(self.logits.len()) {
-                self.visit(scored, row, &mut scratch, |sizes| visit(&mut state, row, sizes, &mut table))?;
+            let (mut states, mut scratch, mut table) = (zeros(), SizeScratch::default(), Vec::new());
+            let end = ((chunk + 1) * CHUNK).min(self.logits.len());
+            for start in (chunk * CHUNK..end).step_by(TOGETHER) {
+                for (index, (place, state)) in places.iter().zip(&mut states).enumerate() {
+                    for row in start..(start + TOGETHER).min(end) {
+                        self.visit(&self.scored[*place], row, &mut scratch, |sizes| {
+                            visit(state, (index, row), sizes, &mut table);
+                        })?;
+                    }
+                }
             }
-            Ok(state)
+            Ok(states)
         });
-        folded.try_reduce(&zero, |a, b| Ok(join(a, b)))
+        folded.try_reduce(zeros, |a, b| Ok(a.into_iter().zip(b).map(|(a, b)| join(a, b)).collect()))
     }
 
     fn visit(
@@ -378,45 +396,45 @@ impl<T: Logit> Bench<'_, T> {
                 }
             }
         }
-        for (place, own) in &levels_by_score {
-            self.add_sizes_of(*place, own, picks, sizes)?;
-        }
-        Ok(())
+        let scores = levels_by_score.into_iter().map(|(place, levels)| {
+            let of_split = |(split, levels): &(usize, Vec<usize>)| {
+                levels.iter().map(|level| picks[*split][*level].1).collect::<Vec<f64>>()
+            };
+            let asked = Asked::new(levels.iter().flat_map(of_split));
+            PickedScore { place, levels, asked }
+        });
+        let scores: Vec<PickedScore> = scores.collect();
+        sizes.blocks().try_for_each(|mut block| {
+            let mut memory = (SizeScratch::default(), Vec::new());
+            scores.iter().try_for_each(|score| self.add_sizes_of(score, &mut block, &mut memory))
+        })
     }
 
-    /// The part of one score.
+    /// The part of one score, in one block.
     fn add_sizes_of(
         &self,
-        place: usize,
-        own: &OwnLevels,
-        picks: &[Picks],
-        sizes: &mut TestSizes,
+        score: &PickedScore,
+        block: &mut Block<'_>,
+        (scratch, table): &mut (SizeScratch, Vec<u32>),
     ) -> Result<()> {
-        let scored = &self.scored[place];
-        let thresholds =
-            own.iter().flat_map(|(split, levels)| levels.iter().map(|level| picks[*split][*level].1));
-        let asked = Asked::new(thresholds);
-        sizes.blocks().try_for_each(|mut block| {
-            let (mut scratch, mut table) = (SizeScratch::default(), Vec::new());
-            for row in block.rows() {
-                let tests = |split: usize| self.plan.splits[split].tests(row);
-                if !own.iter().any(|(split, _)| tests(*split)) {
-                    continue;
-                }
-                self.visit(scored, row, &mut scratch, |sizes| {
-                    let sizes = asked.of_row(sizes, &mut table);
-                    let mut first = 0;
-                    for (split, levels) in own {
-                        if tests(*split) {
-                            let out = block.of(row, *split);
-                            levels.iter().zip(sizes.from(first)).for_each(|(level, size)| out[*level] = size);
-                        }
-                        first += levels.len();
-                    }
-                })?;
+        for row in block.rows() {
+            let tests = |split: usize| self.plan.splits[split].tests(row);
+            if !score.levels.iter().any(|(split, _)| tests(*split)) {
+                continue;
             }
-            Ok(())
-        })
+            self.visit(&self.scored[score.place], row, scratch, |sizes| {
+                let sizes = score.asked.of_row(sizes, table);
+                let mut first = 0;
+                for (split, levels) in &score.levels {
+                    if tests(*split) {
+                        let out = block.of(row, *split);
+                        levels.iter().zip(sizes.from(first)).for_each(|(level, size)| out[*level] = size);
+                    }
+                    first += levels.len();
+                }
+            })?;
+        }
+        Ok(())
     }
 
     fn judge_split(
@@ -446,11 +464,10 @@ impl<T: Logit> Bench<'_, T> {
 
     /// Sizes on test rows for each γ of the sweep, calibrated on all rows for calibration.
     fn gamma_on_test(&self) -> Result<Vec<SizeAtGamma>> {
-        let gammas = self.plan.sweep.par_iter().map(|gamma| {
-            let totals = self.sweep_totals(*gamma)?;
-            Ok(self.sizes_at_gamma(*gamma, &totals, |split| split.test.len()))
-        });
-        Ok(gammas.collect::<Result<Vec<_>>>()?.concat())
+        let sizes = self.plan.sweep.iter().zip(self.sweep_totals()?);
+        let sizes =
+            sizes.map(|(gamma, totals)| self.sizes_at_gamma(*gamma, &totals, |split| split.test.len()));
+        Ok(sizes.collect::<Vec<_>>().concat())
     }
 
     /// Sizes on tuning rows for each γ that a procedure chooses from: what its choice saw.
@@ -479,18 +496,23 @@ impl<T: Logit> Bench<'_, T> {
         sizes.collect()
     }
 
-    /// Total sizes on test rows by split and level, on the splits of the sweeps.
-    fn sweep_totals(&self, gamma: Gamma) -> Result<Vec<u64>> {
-        let place = self.place_of(&ScoreSpec::Entmax(EntmaxScore { gamma }));
+    /// By γ of the sweep, total sizes on test rows by split and level, on the splits of the sweeps.
+    fn sweep_totals(&self) -> Result<Vec<Vec<u64>>> {
+        let spec = |gamma: &Gamma| ScoreSpec::Entmax(EntmaxScore { gamma: *gamma });
+        let places = self.plan.sweep.iter().map(|gamma| self.place_of(&spec(gamma)));
+        let places: Vec<usize> = places.collect();
         let splits = &self.plan.splits[..self.plan.sweep_splits];
         let levels = self.plan.alphas.len();
-        let thresholds = self.scored[place].thresholds[..splits.len()].iter();
-        let asked = Asked::new(thresholds.flat_map(|thresholds| &thresholds.calibration).copied());
+        let asked = places.iter().map(|place| {
+            let thresholds = self.scored[*place].thresholds[..splits.len()].iter();
+            Asked::new(thresholds.flat_map(|thresholds| &thresholds.calibration).copied())
+        });
+        let asked: Vec<Asked> = asked.collect();
         self.fold_rows(
-            place,
+            &places,
             || vec![0u64; splits.len() * levels],
-            |totals, row, sizes, table| {
-                let sizes = asked.of_row(sizes, table);
+            |totals, (gamma, row), sizes, table| {
+                let sizes = asked[gamma].of_row(sizes, table);
                 for (number, _) in splits.iter().enumerate().filter(|(_, split)| split.tests(row)) {
                     let start = number * levels;
                     totals[start..][..levels].iter_mut().zip(sizes.from(start)).for_each(add);

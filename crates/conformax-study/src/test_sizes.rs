@@ -9,7 +9,7 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 /// Rows of a block.
-const ROWS: usize = 64;
+const ROWS: usize = 16;
 
 /// Sizes of all rows, zero where none were put in.
 pub(crate) struct TestSizes {

@@ -17,8 +17,7 @@ impl<T: Logit> Bench<'_, T> {
         if splits.is_empty() {
             return Ok(Vec::new());
         }
-        let pairs = candidates.par_iter().map(|place| self.pairs(*place, splits));
-        let mut pairs: Vec<Vec<Pairs>> = pairs.collect::<Result<_>>()?;
+        let mut pairs = self.pairs(candidates, splits)?;
         let contests = (0..splits.len() * levels).map(|slot| {
             let (split, level) = (slot / levels, slot % levels);
             Contest::new(candidates.iter().zip(&mut pairs).map(|(place, pairs)| {
@@ -49,16 +48,18 @@ impl<T: Logit> Bench<'_, T> {
         judged.collect()
     }
 
-    /// Pairs of calibration rows and labels around a candidate's threshold, by split and level.
-    fn pairs(&self, place: usize, splits: &[Split]) -> Result<Vec<Pairs>> {
+    /// By candidate, pairs of calibration rows and labels around its threshold, by split and level.
+    fn pairs(&self, candidates: &[usize], splits: &[Split]) -> Result<Vec<Vec<Pairs>>> {
         let levels = self.plan.alphas.len();
-        let (width, asked) = (splits.len() * levels, self.asked_around(place, splits));
-        let thresholds = &self.scored[place].thresholds;
+        let width = splits.len() * levels;
+        let asked = candidates.iter().map(|place| self.asked_around(*place, splits));
+        let asked: Vec<Asked> = asked.collect();
         self.fold_rows(
-            place,
+            candidates,
             || vec![Pairs::default(); width],
-            |pairs, row, sizes, table| {
-                let around = asked.of_row(sizes, table);
+            |pairs, (candidate, row), sizes, table| {
+                let around = asked[candidate].of_row(sizes, table);
+                let thresholds = &self.scored[candidates[candidate]].thresholds;
                 for (number, _) in splits.iter().enumerate().filter(|(_, split)| !split.tests(row)) {
                     let start = number * levels;
                     let counts = around.from(start).zip(around.from(width + start));
