@@ -1,8 +1,8 @@
 //! The speed bars of the service, with the load on the same machine: scripts/bars-serve builds and runs it.
 //!
-//! Single rows of 1,000 logits in JSON against a route that reads the same body and answers a constant; a table of 10,000
-//! rows against the command on the same file; idle connections to a process of their own. Ratios of the best of several
-//! rounds.
+//! Single rows of 1,000 logits in JSON against a route that reads the same bodies and answers a constant; a table of
+//! 10,000 rows against the command on the same file; idle connections to a process of their own. Rows are those of
+//! ImageNet-5k, sets those at alpha = 0.1. Ratios of the best of several rounds.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a measurement that cannot go on has failed")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,31 +14,36 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-use conformax::{Alpha, Calibration, Generator, Logits, ScoreSpec, StreamOptions};
-use conformax_io::{Block, DataColumns, DataWriter, Dtype, Model, Overwrite, Values};
+use conformax::{Alpha, Calibration, Logits, ScoreSpec, StreamOptions};
+use conformax_io::{
+    Block, Data, DataColumns, DataWriter, Dtype, Model, Overwrite, Source, SourceOptions, Values,
+};
 use conformax_serve::{Limits, Options, serve};
 
 const CLASSES: usize = 1_000;
 const BULK: usize = 10_000;
 const CLIENTS: usize = 4;
 const REQUESTS: usize = 2_000;
+/// Rows that requests bring in turn.
+const DIFFERENT: usize = 100;
 const ROUNDS: usize = 5;
 const IDLE: usize = 10_000;
 
 fn main() {
     let command = std::env::args().nth(1);
     let folder = tempfile::tempdir().unwrap();
-    let (model, logits) = (folder.path().join("model.json"), logits(BULK));
-    write_model(&model, &logits);
+    let (model, (logits, labels)) = (folder.path().join("model.json"), rows());
+    write_model(&model, &logits, &labels);
+    let logits: Vec<f32> = logits.iter().copied().cycle().take(BULK * CLASSES).collect();
     let state = folder.path().join("state");
     let (address, stop) = start(&model, Some(&state));
 
-    let row: Vec<f32> = logits[..CLASSES].to_vec();
-    let body = format!("{{\"rows\":[{{\"logits\":{row:?}}}]}}");
+    let body = |row: &[f32]| format!("{{\"rows\":[{{\"logits\":{row:?}}}]}}");
+    let bodies: Vec<String> = logits.chunks(CLASSES).take(DIFFERENT).map(body).collect();
     let (mut parse, mut predict) = (Best::default(), Best::default());
     for _ in 0..ROUNDS {
-        parse.take(load(address, "/v1/parse", &body));
-        predict.take(load(address, "/v1/predict", &body));
+        parse.take(load(address, "/v1/parse", &bodies));
+        predict.take(load(address, "/v1/predict", &bodies));
     }
     println!("single rows of {CLASSES} logits in JSON, {CLIENTS} connections, journal on:");
     println!("  parsing alone  {:>8.0} a second, p99 {:>7.0} µs", parse.rate, parse.p99 * 1e6);
@@ -59,15 +64,22 @@ fn bar(what: &str, value: f64, bar: f64, at_least: bool) {
     println!("  {what}: {value:.2} (bar {sign} {bar}): {word}");
 }
 
-fn logits(rows: usize) -> Vec<f32> {
-    let mut generator = Generator::new(1, "bars");
-    (0..rows * CLASSES).map(|_| generator.below(1 << 20) as f32 / 65_536.0 - 8.0).collect()
+/// The logits and labels of ImageNet-5k.
+fn rows() -> (Vec<f32>, Vec<u32>) {
+    let folder = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks"));
+    let file = |name: &str| folder.join(name);
+    let data =
+        Data::Pair { logits: file("imagenet5k-logits.npy"), labels: Some(file("imagenet5k-labels.npy")) };
+    let whole = SourceOptions { block_bytes: 1 << 30, ..SourceOptions::default() };
+    let mut block = Block::default();
+    Source::open(&data, &whole).unwrap().read(&mut block).unwrap();
+    let Values::F16(logits) = block.logits else { unreachable!("they are half floats") };
+    (logits.iter().map(|logit| logit.to_f32()).collect(), block.labels.unwrap())
 }
 
-fn write_model(path: &Path, logits: &[f32]) {
-    let rows = Logits::new(&logits[..1_000 * CLASSES], CLASSES).unwrap();
-    let labels: Vec<u32> = (0..1_000).map(|row| row % CLASSES as u32).collect();
-    let calibration = Calibration::of(ScoreSpec::default(), rows.labelled(&labels).unwrap()).unwrap();
+fn write_model(path: &Path, logits: &[f32], labels: &[u32]) {
+    let rows = Logits::new(logits, CLASSES).unwrap().labelled(labels).unwrap();
+    let calibration = Calibration::of(ScoreSpec::default(), rows).unwrap();
     Model::new(&calibration, &[Alpha::new(0.1).unwrap()], None).write(path, Overwrite::Replace).unwrap();
 }
 
@@ -107,8 +119,9 @@ impl Best {
 }
 
 /// Requests a second over all connections, and the 99th percentile of their times.
-fn load(address: SocketAddr, path: &str, body: &str) -> (f64, f64) {
-    let request = request(path, "application/json", body.as_bytes());
+fn load(address: SocketAddr, path: &str, bodies: &[String]) -> (f64, f64) {
+    let requests: Vec<Vec<u8>> =
+        bodies.iter().map(|body| request(path, "application/json", body.as_bytes())).collect();
     let started = Instant::now();
     let mut times: Vec<f64> = std::thread::scope(|scope| {
         let clients: Vec<_> = (0..CLIENTS)
@@ -117,9 +130,9 @@ fn load(address: SocketAddr, path: &str, body: &str) -> (f64, f64) {
                     let mut stream = TcpStream::connect(address).unwrap();
                     stream.set_nodelay(true).unwrap();
                     let mut buffer = Vec::new();
-                    let time = |_| {
+                    let time = |number: usize| {
                         let asked = Instant::now();
-                        ask(&mut stream, &request, &mut buffer);
+                        ask(&mut stream, &requests[number % requests.len()], &mut buffer);
                         asked.elapsed().as_secs_f64()
                     };
                     (0..REQUESTS).map(time).collect::<Vec<f64>>()
