@@ -2,6 +2,7 @@
 
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::calibration::kind::Kind;
 use crate::data::format::Format;
@@ -16,6 +17,8 @@ use crate::reading::stream::{Pipe, Stream};
 pub(crate) struct File {
     path: PathBuf,
     labels: Option<PathBuf>,
+    /// What it holds, where that is no file but memory.
+    bytes: Option<Arc<Vec<u8>>>,
     /// As they were before anything was read.
     stamps: [Option<Stamp>; 2],
 }
@@ -25,8 +28,14 @@ impl File {
         Self {
             path: path.to_owned(),
             labels: labels.map(Path::to_owned),
+            bytes: None,
             stamps: [Stamp::of(path), labels.and_then(Stamp::of)],
         }
+    }
+
+    pub(crate) fn in_memory(name: &Path, bytes: &Arc<Vec<u8>>) -> Self {
+        let bytes = Some(Arc::clone(bytes));
+        Self { path: name.to_owned(), labels: None, bytes, stamps: [None, None] }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -61,7 +70,7 @@ impl File {
 
     /// Standard input, a named pipe or a device: bytes that pass by once.
     pub(crate) fn is_pipe(&self) -> bool {
-        is_pipe(&self.path)
+        self.bytes.is_none() && is_pipe(&self.path)
     }
 }
 
@@ -79,6 +88,9 @@ const PIPE_START: usize = 6;
 /// Opens a file, with the labels from beside it where it has some there.
 pub(crate) fn open(file: &File, wanted: &Wanted) -> Result<Box<dyn Reader>> {
     let path = file.path();
+    if let Some(bytes) = &file.bytes {
+        return open_positioned(path, &PositionedFile::in_memory(bytes, path), wanted);
+    }
     match &file.labels {
         None => open_alone(path, wanted),
         Some(labels) => {
@@ -92,8 +104,11 @@ fn open_alone(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
     if is_pipe(path) {
         return open_stream(path, wanted);
     }
-    let data = PositionedFile::open(path)?;
-    let start = start_of(&data)?;
+    open_positioned(path, &PositionedFile::open(path)?, wanted)
+}
+
+fn open_positioned(path: &Path, data: &PositionedFile, wanted: &Wanted) -> Result<Box<dyn Reader>> {
+    let start = start_of(data)?;
     let format = Format::of_name(path).or_else(|| Format::of_bytes(&start));
     let format = format.ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
     if data.len() == 0 {
@@ -101,11 +116,11 @@ fn open_alone(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
     }
     let stream = || -> Box<dyn Stream> { Box::new(BufReader::with_capacity(TEXT_BUFFER, data.whole())) };
     match format {
-        Format::Npy => npy(path, &data, wanted),
-        Format::Npz => npz(path, &data, wanted),
-        Format::Parquet => parquet(path, &data, wanted),
-        Format::Arrow => arrow(path, &data, wanted),
-        Format::Safetensors => safetensors(path, &data, wanted),
+        Format::Npy => npy(path, data, wanted),
+        Format::Npz => npz(path, data, wanted),
+        Format::Parquet => parquet(path, data, wanted),
+        Format::Arrow => arrow(path, data, wanted),
+        Format::Safetensors => safetensors(path, data, wanted),
         Format::Csv => csv(path, stream(), wanted),
         Format::JsonLines => json_lines(path, stream(), wanted),
     }

@@ -13,9 +13,29 @@ use crate::error::{Error, InFile, Problem, Result};
 /// An open file of known length.
 #[derive(Debug, Clone)]
 pub(crate) struct PositionedFile {
-    file: Arc<File>,
+    bytes: Bytes,
     path: Arc<Path>,
     len: u64,
+}
+
+/// Where the bytes are.
+#[derive(Debug, Clone)]
+enum Bytes {
+    File(Arc<File>),
+    Memory(Arc<Vec<u8>>),
+}
+
+impl Bytes {
+    /// Some of the bytes from `offset` on; none at the end.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        match self {
+            Self::File(file) => read_at(file, buffer, offset),
+            Self::Memory(bytes) => {
+                let start = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+                (&bytes[start..]).read(buffer)
+            }
+        }
+    }
 }
 
 impl PositionedFile {
@@ -26,7 +46,12 @@ impl PositionedFile {
     /// Takes over an open file; `path` is the name errors will use.
     pub(crate) fn from_file(file: File, path: &Path) -> Result<Self> {
         let len = file.metadata().in_file(path)?.len();
-        Ok(Self { file: Arc::new(file), path: path.into(), len })
+        Ok(Self { bytes: Bytes::File(Arc::new(file)), path: path.into(), len })
+    }
+
+    /// What is in memory already, as if it were a file of this name.
+    pub(crate) fn in_memory(bytes: &Arc<Vec<u8>>, path: &Path) -> Self {
+        Self { len: bytes.len() as u64, bytes: Bytes::Memory(Arc::clone(bytes)), path: path.into() }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -41,7 +66,7 @@ impl PositionedFile {
     pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         let mut filled = 0;
         while filled < buffer.len() {
-            match read_at(&self.file, &mut buffer[filled..], offset + filled as u64) {
+            match self.bytes.read_at(&mut buffer[filled..], offset + filled as u64) {
                 Ok(0) => {
                     let (wanted, found) = (offset + buffer.len() as u64, offset + filled as u64);
                     return Err(Error::new(&*self.path, Problem::Truncated { wanted, found }));
@@ -110,7 +135,7 @@ impl Read for Section {
         if wanted == 0 {
             return Ok(0);
         }
-        let read = read_at(&self.file.file, &mut buffer[..wanted], self.start + self.at)?;
+        let read = self.file.bytes.read_at(&mut buffer[..wanted], self.start + self.at)?;
         if read == 0 {
             return Err(io::Error::new(
                 io::ErrorKind::UnexpectedEof,

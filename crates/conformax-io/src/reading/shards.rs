@@ -12,6 +12,7 @@ use crate::reading::source_options::Data;
 pub(crate) fn shards(data: &Data) -> Result<Vec<File>> {
     match data {
         Data::Pair { logits, labels } => Ok(vec![File::new(logits, labels.as_deref())]),
+        Data::InMemory { name, bytes } => Ok(vec![File::in_memory(name, bytes)]),
         Data::Files(paths) if paths.is_empty() => Err(Error::new("-", Problem::NoRows)),
         Data::Files(paths) => {
             let mut files = Vec::new();

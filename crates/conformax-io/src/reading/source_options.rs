@@ -1,6 +1,7 @@
 //! `Data` and `SourceOptions`: what to read, and how.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::ClassNames;
 use crate::data::input::Input;
@@ -16,6 +17,13 @@ pub enum Data {
         logits: PathBuf,
         /// A `.npy` of shape (rows,): integers or names.
         labels: Option<PathBuf>,
+    },
+    /// A file that is in memory as a whole.
+    InMemory {
+        /// What it would be called, which also tells its format.
+        name: PathBuf,
+        /// What it would hold.
+        bytes: Arc<Vec<u8>>,
     },
 }
 

@@ -114,6 +114,7 @@ impl<'a> SetRows<'a> {
 enum Target {
     File(Output),
     Pipe(Box<dyn Write + Send>),
+    Memory(Vec<u8>),
 }
 
 impl Write for Target {
@@ -121,6 +122,7 @@ impl Write for Target {
         match self {
             Self::File(output) => output.write(bytes),
             Self::Pipe(pipe) => pipe.write(bytes),
+            Self::Memory(memory) => memory.write(bytes),
         }
     }
 
@@ -128,6 +130,7 @@ impl Write for Target {
         match self {
             Self::File(output) => output.flush(),
             Self::Pipe(pipe) => pipe.flush(),
+            Self::Memory(_) => Ok(()),
         }
     }
 }
@@ -160,7 +163,8 @@ pub struct SetsWriter {
 }
 
 impl SetsWriter {
-    /// Opens a file; its format is told by its name (`.arrows` is the stream form of Arrow). A pipe or a device without a telling name gets JSON Lines.
+    /// Opens a file; its format is told by its name (`.arrows` is the stream form of Arrow). A pipe or a device without
+    /// a telling name gets JSON Lines.
     pub fn create(path: &Path, overwrite: Overwrite, columns: &SetColumns) -> Result<Self> {
         let live = Output::is_special(path);
         let format = Format::of_name(path).or(live.then_some(Format::JsonLines));
@@ -173,6 +177,12 @@ impl SetsWriter {
     /// Writes into a pipe, such as standard output.
     pub fn to_pipe(pipe: Box<dyn Write + Send>, format: Format, columns: &SetColumns) -> Result<Self> {
         Self::new(Target::Pipe(pipe), Path::new("standard output"), format, columns)
+    }
+
+    /// Writes into memory what a file of this name would hold; [`into_bytes`](Self::into_bytes) gives it out.
+    pub fn in_memory(name: &Path, columns: &SetColumns) -> Result<Self> {
+        let format = Format::of_name(name).ok_or_else(|| Error::new(name, Problem::SetsName))?;
+        Ok(Self { live: false, ..Self::new(Target::Memory(Vec::new()), name, format, columns)? })
     }
 
     fn new(target: Target, path: &Path, format: Format, columns: &SetColumns) -> Result<Self> {
@@ -208,12 +218,19 @@ impl SetsWriter {
 
     /// Writes what comes last and gives the file its name.
     pub fn finish(self) -> Result<()> {
+        self.into_bytes().map(|_| ())
+    }
+
+    /// Writes what comes last, and gives out what was written into memory: nothing where it went elsewhere.
+    pub fn into_bytes(self) -> Result<Vec<u8>> {
         let path = self.path;
         let sink = self.encode.close().map_err(|problem| Error::new(&path, problem))?;
         let target = sink.into_inner().map_err(|error| Error::new(&path, error.into_error()))?;
         match target {
-            Target::File(output) => output.finish(),
-            Target::Pipe(mut pipe) => pipe.flush().map_err(|error| Error::new(&path, error)),
+            Target::File(output) => output.finish()?,
+            Target::Pipe(mut pipe) => pipe.flush().map_err(|error| Error::new(&path, error))?,
+            Target::Memory(bytes) => return Ok(bytes),
         }
+        Ok(Vec::new())
     }
 }

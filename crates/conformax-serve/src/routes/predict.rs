@@ -37,7 +37,7 @@ pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Re
         }
     };
     let (parts, body) = request.into_parts();
-    let body = app.bodies.read(&parts.headers, body).await?;
+    let mut body = app.bodies.read(&parts.headers, body).await?;
     let turn = app.turn().await?;
     if table.is_none() && body.bytes.len() <= SMALL {
         return of_json(&app, &asked, &served, &body.bytes);
@@ -46,7 +46,7 @@ pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Re
         // Kept until the work is over, even where whoever asked has gone.
         let _turn = turn;
         match table {
-            Some(kind) => table::of_table(&app, &asked, &served, &body.bytes, kind),
+            Some(kind) => table::of_table(&app, &asked, &served, std::mem::take(&mut body.bytes), kind),
             None => of_json(&app, &asked, &served, &body.bytes),
         }
     };

@@ -1,14 +1,14 @@
 //! Rows as an Arrow table, for bulk: what `conformax predict table.arrow -o sets.arrow` does, over the wire.
 
-use std::io::{Read, Seek, Write};
+use std::path::Path;
 use std::sync::Arc;
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use conformax::{Logit, Logits, PredictionSets, Taxonomy};
 use conformax_io::{
-    Block, CellType, Cells, Data, LONGEST_ID, LabelUse, NamedCells, Overwrite, Problem as FileProblem,
-    Purpose, SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values, whole_id,
+    Block, CellType, Cells, Data, LONGEST_ID, LabelUse, NamedCells, Problem as FileProblem, Purpose,
+    SetColumns, SetRows, SetsWriter, Source, SourceOptions, Values, whole_id,
 };
 
 use crate::app::App;
@@ -20,6 +20,9 @@ const ID: &str = "id";
 
 /// A compressed table may come to so many times what a body may have.
 const INFLATED: u64 = 16;
+
+/// Bytes of logits that are read at a time: so few that they stay in the cache until their sets are found.
+const BLOCK: usize = 2 << 20;
 
 /// Calls a function with the logits of a block, of whichever type they are.
 macro_rules! with_values {
@@ -37,27 +40,20 @@ pub(super) fn of_table(
     app: &App,
     asked: &Asked,
     served: &Arc<Served>,
-    body: &[u8],
+    body: Vec<u8>,
     kind: &'static str,
 ) -> Result<Response, Problem> {
-    // Readers work on files; this one has no name that anybody could find.
-    let folder = tempfile::tempdir().map_err(no_room)?;
-    let form = if kind.ends_with("stream") { "sets.arrows" } else { "sets.arrow" };
-    let (path, answer) = (folder.path().join("rows.arrow"), folder.path().join(form));
-    std::fs::File::create(&path).and_then(|mut file| file.write_all(body)).map_err(no_room)?;
-    let (mut source, has_ids) = open(served, &path, INFLATED * app.limits.body as u64)?;
+    let table = Data::InMemory { name: "rows.arrow".into(), bytes: Arc::new(body) };
+    let (mut source, has_ids) = open(served, &table, INFLATED * app.limits.body as u64)?;
     served.model.expect_classes(&source)?;
     let keep = if asked.untracked && !has_ids { Vec::new() } else { vec![(ID.to_owned(), CellType::Text)] };
     let columns = SetColumns { keep, names: served.model.names.clone(), ..SetColumns::default() };
-    let mut writer = SetsWriter::create(&answer, Overwrite::Refuse, &columns)?;
+    let form = if kind.ends_with("stream") { "sets.arrows" } else { "sets.arrow" };
+    let mut writer = SetsWriter::in_memory(Path::new(form), &columns)?;
     let moment = served.moment();
     // Every row gets its set before the first is remembered: a table that is refused leaves no trace.
-    let mut blocks = Vec::new();
-    loop {
-        let mut block = Block::default();
-        if !source.read(&mut block)? {
-            break;
-        }
+    let (mut blocks, mut block) = (Vec::new(), Block::default());
+    while source.read(&mut block)? {
         if block.first_row + block.rows() as u64 > app.limits.rows as u64 {
             let detail = format!("a request may have {} rows, and this one has more", app.limits.rows);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
@@ -65,7 +61,12 @@ pub(super) fn of_table(
         let found =
             names_of(&block).and_then(|names| Ok((names, with_values!(block, sets_of(&moment, &block))?)));
         let (names, sets) = found.map_err(|problem| problem.after(block.first_row))?;
-        blocks.push((block, names, sets));
+        // What is not remembered is not kept: the next block is read to where this one was.
+        let kept = match asked.untracked {
+            true => Block { first_row: block.first_row, ..Block::default() },
+            false => std::mem::take(&mut block),
+        };
+        blocks.push((kept, names, sets));
     }
     super::expect_distinct(blocks.iter().flat_map(|(_, names, _)| names))?;
     let mut level = moment.level;
@@ -90,11 +91,7 @@ pub(super) fn of_table(
             alphas: None,
         })?;
     }
-    writer.finish()?;
-    let mut sets = Vec::new();
-    std::fs::File::open(&answer)
-        .and_then(|mut file| file.rewind().and_then(|()| file.read_to_end(&mut sets)))
-        .map_err(no_room)?;
+    let sets = writer.into_bytes()?;
     let headers = [
         (header::CONTENT_TYPE.as_str(), kind.to_owned()),
         ("conformax-level", level.to_string()),
@@ -104,7 +101,7 @@ pub(super) fn of_table(
 }
 
 /// Opens the table as the command does, with its column of ids where it has one.
-fn open(served: &Served, path: &std::path::Path, most: u64) -> Result<(Source, bool), Problem> {
+fn open(served: &Served, table: &Data, most: u64) -> Result<(Source, bool), Problem> {
     let model = &served.model;
     let mut options = SourceOptions {
         keep: vec![ID.to_owned()],
@@ -113,18 +110,18 @@ fn open(served: &Served, path: &std::path::Path, most: u64) -> Result<(Source, b
         names: model.names.clone(),
         labels: LabelUse::Ignored,
         most_inflated: Some(most),
+        block_bytes: BLOCK,
         ..SourceOptions::default()
     };
     if let conformax::Scheme::Groups(Taxonomy::Group(_)) = &model.scheme {
         options.group_column = Some(model.beside.column.clone().unwrap_or_else(|| "group".to_owned()));
         options.group_names = Some(model.beside.groups.clone());
     }
-    let data = Data::Files(vec![path.to_owned()]);
-    match Source::open(&data, &options) {
+    match Source::open(table, &options) {
         Ok(source) => Ok((source, true)),
         Err(error) if matches!(error.problem(), FileProblem::Missing { purpose: Purpose::Keep, .. }) => {
             options.keep.clear();
-            Ok((Source::open(&data, &options)?, false))
+            Ok((Source::open(table, &options)?, false))
         }
         Err(error) => Err(error.into()),
     }
@@ -183,9 +180,4 @@ fn texts(cells: &Cells) -> Result<Vec<Option<String>>, usize> {
         Cells::Float(values) => each(values, |value| whole_id(*value).map(|id| id.to_string())),
         Cells::Text(values) => Ok(values.clone()),
     }
-}
-
-fn no_room(error: std::io::Error) -> Problem {
-    let detail = format!("the service has no room for a table: {error}");
-    Problem::new(StatusCode::INSUFFICIENT_STORAGE, detail)
 }
