@@ -71,7 +71,7 @@ pub(crate) struct ProcedureOutcomes {
     /// By level, how much each row moves the outcomes.
     pub(crate) influences: Vec<RowInfluence>,
     /// By candidate, its total set size on the tuning rows by split and level; empty where nothing is tuned.
-    tuning_sizes: Vec<Vec<u64>>,
+    tuning_sizes: Sizes,
 }
 
 /// Average size of the entmax score.
@@ -120,6 +120,9 @@ struct Scored {
 
 /// Per level the place of a score among those computed, and its threshold.
 type Picks = Vec<(usize, f64)>;
+
+/// By candidate, its total set size by split and level.
+type Sizes = Vec<Vec<u64>>;
 
 /// By split, ascending, the levels at which a score is picked.
 type OwnLevels = Vec<(usize, Vec<usize>)>;
@@ -291,7 +294,7 @@ impl<T: Logit> Bench<'_, T> {
 
     /// By candidate, total set sizes on the tuning rows by split and level: judged by their own thresholds, and by
     /// those of the calibrating rows.
-    fn judging_sizes(&self, candidates: &[usize]) -> Result<(Vec<Vec<u64>>, Vec<Vec<u64>>)> {
+    fn judging_sizes(&self, candidates: &[usize]) -> Result<(Sizes, Sizes)> {
         let levels = self.plan.alphas.len();
         let width = self.plan.splits.len() * levels;
         let asked = candidates.iter().map(|place| {

@@ -32,7 +32,7 @@ pub(crate) struct CsvRecords {
 /// The bytes of a record and where each cell ends; the lengths say how much of both is in use.
 struct Record {
     bytes: Vec<u8>,
-    len: usize,
+    bytes_len: usize,
     ends: Vec<usize>,
     ends_len: usize,
     /// Bytes between cells: the parser leaves none, and a line has its separators.
@@ -41,18 +41,18 @@ struct Record {
 
 impl Record {
     fn new() -> Self {
-        Self { bytes: vec![0; 1 << 10], len: 0, ends: vec![0; 1 << 6], ends_len: 0, gap: 0 }
+        Self { bytes: vec![0; 1 << 10], bytes_len: 0, ends: vec![0; 1 << 6], ends_len: 0, gap: 0 }
     }
 
     fn clear(&mut self) {
-        (self.len, self.ends_len, self.gap) = (0, 0, 0);
+        (self.bytes_len, self.ends_len, self.gap) = (0, 0, 0);
     }
 
     /// Takes what the parser makes of further bytes: how many it read, and what it came to.
     fn parse(&mut self, parser: &mut csv_core::Reader, input: &[u8]) -> (usize, Option<Next>) {
-        let room = (&mut self.bytes[self.len..], &mut self.ends[self.ends_len..]);
+        let room = (&mut self.bytes[self.bytes_len..], &mut self.ends[self.ends_len..]);
         let (result, read, bytes, ends) = parser.read_record(input, room.0, room.1);
-        self.len += bytes;
+        self.bytes_len += bytes;
         self.ends_len += ends;
         let outcome = match result {
             ReadRecordResult::InputEmpty => None,
@@ -76,7 +76,7 @@ impl Record {
             self.bytes.resize(line.len(), 0);
         }
         self.bytes[..line.len()].copy_from_slice(line);
-        (self.len, self.ends_len, self.gap) = (line.len(), 0, 1);
+        (self.bytes_len, self.ends_len, self.gap) = (line.len(), 0, 1);
         for end in memchr_iter(separator, line).chain([line.len()]) {
             if self.ends_len == self.ends.len() {
                 self.ends.resize(2 * self.ends_len, 0);

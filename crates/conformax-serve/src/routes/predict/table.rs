@@ -22,7 +22,7 @@ const ID: &str = "id";
 const INFLATED: u64 = 16;
 
 /// Bytes of logits that are read at a time: so few that they stay in the cache until their sets are found.
-const BLOCK: usize = 2 << 20;
+const BLOCK: usize = 1 << 20;
 
 /// Calls a function with the logits of a block, of whichever type they are.
 macro_rules! with_values {
