@@ -19,6 +19,12 @@ from test_cuda import rows as made_rows  # noqa: E402
 CLASSES = [1, 2, 3, 10, 15, 16, 17, 33, 100, 512, 513, 1000, 1024, 1025, 3000]
 
 
+@pytest.fixture(autouse=True)
+def same_numbers() -> None:
+    """What a test draws is the same each time."""
+    torch.manual_seed(0)
+
+
 def rule_of(gamma: float) -> _conformax.Score:
     return _conformax.Score("entmax", gamma=gamma)
 
