@@ -125,8 +125,8 @@ fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
             printable(&other.to_string_lossy())
         )));
     }
-    let twice = (1..args.output.len()).find(|place| args.output[..*place].contains(&args.output[*place]));
-    if let Some(place) = twice {
+    let places: Vec<PathBuf> = args.output.iter().map(|path| place_of(path)).collect();
+    if let Some(place) = (1..places.len()).find(|place| places[..*place].contains(&places[*place])) {
         return Err(Failure::of_file(&args.output[place], "is named as an output twice"));
     }
     // Dropped at once: whether they can be written is worth knowing before rows are counted.
@@ -134,6 +134,16 @@ fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
         Output::create(path, overwrite(args.force))?;
     }
     Ok(())
+}
+
+/// Where a file is or will be, however its name is spelled and whatever links lead there.
+fn place_of(path: &Path) -> PathBuf {
+    let there = path.canonicalize().ok();
+    there.unwrap_or_else(|| {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        folder.map_or_else(|_| path.to_owned(), |folder| folder.join(path.file_name().unwrap_or_default()))
+    })
 }
 
 /// Which rows go where, and the source at its first row again.

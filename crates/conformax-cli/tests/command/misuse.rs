@@ -299,3 +299,18 @@ fn a_pac_that_is_no_probability_is_called_by_what_it_should_be() {
         }
     }
 }
+
+#[test]
+fn parts_of_a_split_are_files_of_their_own_however_they_are_spelled() {
+    let folder = Folder::empty();
+    folder.write("c.csv", ROWS);
+    std::fs::create_dir(folder.file("dd")).unwrap();
+    for names in ["s.csv s.csv", "s.csv ./s.csv", "s.csv dd/../s.csv"] {
+        for force in ["", " --force"] {
+            let words = format!("split c.csv --fractions 0.5,0.5 -o {names}{force}");
+            let message = folder.run(&words).error();
+            assert!(message.contains("is named as an output twice"), "{words}: {message}");
+            assert!(!folder.file("s.csv").exists(), "{words}");
+        }
+    }
+}
