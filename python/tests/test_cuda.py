@@ -85,10 +85,9 @@ def test_rows_in_many_shapes_and_strides() -> None:
     wide = torch.randn(6, 200, device=GPU)
     assert torch.equal(entmax(wide[:, 50:150], 1.3), entmax(wide[:, 50:150].contiguous(), 1.3))
     assert torch.equal(entmax(wide[:, ::2], 2.0), entmax(wide[:, ::2].contiguous(), 2.0))
-    # Rows that begin between two vectors are dealt out to threads one by one, so sums have another order.
     offset = torch.randn(600 * 1000 + 1, device=GPU)[1:].reshape(600, 1000)
     for gamma in (1.3, 1.5, 2.0):
-        assert (entmax(offset, gamma) - entmax(offset.clone(), gamma)).abs().max() < 2e-7
+        assert torch.equal(entmax(offset, gamma), entmax(offset.clone(), gamma))
     assert entmax(torch.empty(0, 5, device=GPU)).shape == (0, 5)
     assert entmax(torch.empty(5, 0, device=GPU)).shape == (5, 0)
     assert entmax(torch.tensor([3.0], device=GPU)).tolist() == [1.0]
