@@ -49,23 +49,10 @@ impl GammaOf {
     }
 }
 
-/// The shape that every launch here has: rows of classes, end to end.
-fn layout_of(
-    rows: u64,
-    classes: u64,
-    dtype: Dtype,
-    mixed: bool,
-    addresses: &[u64],
-) -> Result<(u32, u32, Layout)> {
-    let classes = u32::try_from(classes).ok().filter(|classes| *classes > 0 && *classes < u32::MAX);
-    let classes = classes.ok_or(Error::Shape { rows, classes: 0 })?;
-    let aligned = addresses.iter().all(|address| address % 16 == 0);
-    let whole = u64::from(classes) * u64::from(dtype.size()) % 16 == 0;
-    // Wide rows find their own boundary, and blocks of narrow rows begin on one.
-    let wide = matches!(Layout::of(classes, dtype, dtype.pack(), mixed), Layout::Wide { .. });
-    let packed = aligned && (whole || wide || !Layout::needs_aligned_rows(classes));
-    let vec = if packed { dtype.pack() } else { 1 };
-    Ok((classes, vec, Layout::of(classes, dtype, vec, mixed)))
+/// The classes of a row, as every launch here counts them.
+fn classes_of(rows: u64, classes: u64) -> Result<u32> {
+    let counted = u32::try_from(classes).ok().filter(|classes| *classes > 0 && *classes < u32::MAX);
+    counted.ok_or(Error::Shape { rows, classes })
 }
 
 /// The probabilities of every row.
@@ -128,8 +115,8 @@ impl Forward {
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
         let (kind, index) = self.gamma.index();
         let mixed = kind == Kind::Each;
-        let (classes, vec, layout) =
-            layout_of(self.rows, self.classes, self.dtype, mixed, &[self.logits, self.out])?;
+        let classes = classes_of(self.rows, self.classes)?;
+        let (layout, vec, unaligned) = Layout::at(classes, self.dtype, mixed, &[self.logits, self.out]);
         let rows = ForwardRows {
             logits: self.logits,
             out: self.out,
@@ -141,7 +128,7 @@ impl Forward {
             index,
         };
         let (blocks, threads) = layout.grid(self.rows);
-        let program = Program { job: Job::Forward, kind, dtype: self.dtype, vec, layout };
+        let program = Program { job: Job::Forward, kind, dtype: self.dtype, vec, unaligned, layout };
         // SAFETY: `ForwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, threads, stream, rows) }
     }
@@ -159,7 +146,8 @@ impl Loss {
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
         let (kind, index) = self.gamma.index();
         let mixed = kind == Kind::Each;
-        let (classes, vec, layout) = layout_of(self.rows, self.classes, self.dtype, mixed, &[self.logits])?;
+        let classes = classes_of(self.rows, self.classes)?;
+        let (layout, vec, unaligned) = Layout::at(classes, self.dtype, mixed, &[self.logits]);
         let rows = ForwardRows {
             logits: self.logits,
             out: 0,
@@ -171,7 +159,7 @@ impl Loss {
             index,
         };
         let (blocks, threads) = layout.grid(self.rows);
-        let program = Program { job: Job::Loss, kind, dtype: self.dtype, vec, layout };
+        let program = Program { job: Job::Loss, kind, dtype: self.dtype, vec, unaligned, layout };
         // SAFETY: `ForwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, threads, stream, rows) }
     }
@@ -219,8 +207,9 @@ impl Backward {
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
         let (kind, index) = self.gamma.index();
         let mixed = kind == Kind::Each;
-        let (classes, vec, layout) =
-            layout_of(self.rows, self.classes, self.dtype, mixed, &[self.p, self.upstream, self.out])?;
+        let classes = classes_of(self.rows, self.classes)?;
+        let (layout, vec, unaligned) =
+            Layout::at(classes, self.dtype, mixed, &[self.p, self.upstream, self.out]);
         let rows = BackwardRows {
             p: self.p,
             upstream: self.upstream,
@@ -232,10 +221,9 @@ impl Backward {
         };
         let (blocks, threads) = layout.grid(self.rows);
         let job = Job::Backward { in_gamma: self.in_gamma != 0 };
+        let program = Program { job, kind, dtype: self.dtype, vec, unaligned, layout };
         // SAFETY: `BackwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
-        unsafe {
-            gpu.launch(Program { job, kind, dtype: self.dtype, vec, layout }, blocks, threads, stream, rows)
-        }
+        unsafe { gpu.launch(program, blocks, threads, stream, rows) }
     }
 }
 
@@ -287,7 +275,7 @@ impl LossBackward {
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
         const THREADS: u32 = 256;
         let (kind, index) = self.gamma.index();
-        let (classes, _, _) = layout_of(self.rows, self.classes, self.dtype, true, &[])?;
+        let classes = classes_of(self.rows, self.classes)?;
         let aligned = [self.logits, self.out].iter().all(|address| address % 16 == 0);
         let pack = self.dtype.pack();
         let vec = if aligned && classes % pack == 0 { pack } else { 1 };
@@ -310,6 +298,8 @@ impl LossBackward {
             kind,
             dtype: self.dtype,
             vec,
+            // Packs of the whole matrix; where they would not be on boundaries they are single elements.
+            unaligned: false,
             layout: Layout::Wide { threads: THREADS },
         };
         // SAFETY: `LossBackwardRows` is the kernel's `Rows`; the addresses are the caller's promise.

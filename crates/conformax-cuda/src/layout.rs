@@ -58,8 +58,8 @@ const NARROW: u32 = 32;
 const STAGED: u32 = 36 << 10;
 
 impl Layout {
-    /// `vec` are the elements of one access. Teams of fewer threads than a warp stay in step with one another, so rows
-    /// whose formula differs (`mixed`) take a thread or whole warps.
+    /// `vec` are the neighbours that a thread takes together. Teams of fewer threads than a warp stay in step with one
+    /// another, so rows whose formula differs (`mixed`) take a thread or whole warps.
     pub(crate) fn of(classes: u32, dtype: Dtype, vec: u32, mixed: bool) -> Self {
         let wide = dtype == Dtype::F64;
         if classes <= NARROW {
@@ -94,6 +94,24 @@ impl Layout {
         Self::Held { lanes, values, full: classes / (lanes * vec), threads: 128 }
     }
 
+    /// How rows end to end from these addresses are dealt out, the neighbours that a thread takes together, and whether
+    /// rows may begin beside a boundary of 16 bytes.
+    ///
+    /// Which labels a thread has decides the order of sums, and with it their last bits: that depends on the number of
+    /// classes alone, and only the accesses on where the rows lie.
+    pub(crate) fn at(classes: u32, dtype: Dtype, mixed: bool, addresses: &[u64]) -> (Self, u32, bool) {
+        let pack = dtype.pack();
+        let aligned = addresses.iter().all(|address| address % 16 == 0);
+        let whole = classes.is_multiple_of(pack);
+        match Self::of(classes, dtype, pack, mixed) {
+            // A thread has a row for itself; packs are only how a block of rows is fetched, which begins on a boundary.
+            layout @ Self::Narrow { .. } => (layout, if aligned { pack } else { 1 }, false),
+            layout @ Self::Wide { .. } => (layout, pack, !(aligned && whole)),
+            layout @ Self::Held { .. } if whole => (layout, pack, !aligned),
+            Self::Held { .. } => (Self::of(classes, dtype, 1, mixed), 1, false),
+        }
+    }
+
     /// Blocks of a launch over `rows` rows, and threads of a block.
     pub(crate) fn grid(self, rows: u64) -> (u64, u32) {
         match self {
@@ -101,11 +119,6 @@ impl Layout {
             Self::Held { lanes, threads, .. } => (rows.div_ceil(u64::from(threads / lanes)), threads),
             Self::Wide { threads } => (rows, threads),
         }
-    }
-
-    /// Whether the rows must begin on a boundary of 16 bytes to be read by 16 bytes.
-    pub(crate) fn needs_aligned_rows(classes: u32) -> bool {
-        classes > NARROW
     }
 
     pub(crate) fn defines(self, into: &mut Vec<String>) {
@@ -151,6 +164,31 @@ mod tests {
                             assert!(lanes == 32 || !mixed);
                         }
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_deal_does_not_depend_on_the_address() {
+        for dtype in ALL {
+            for mixed in [false, true] {
+                for classes in (1..5000).chain([128_256, 128_257]) {
+                    let (layout, vec, unaligned) = Layout::at(classes, dtype, mixed, &[4096, 512]);
+                    let whole = classes * dtype.size() % 16 == 0;
+                    for beside in (0..16).step_by(dtype.size() as usize) {
+                        let (other, other_vec, other_unaligned) =
+                            Layout::at(classes, dtype, mixed, &[4096 + beside, 512]);
+                        assert_eq!(layout, other);
+                        if classes > NARROW {
+                            assert_eq!(vec, other_vec);
+                            // An access of 16 bytes at once where, and only where, all are on a boundary.
+                            assert_eq!(other_unaligned, vec > 1 && (beside > 0 || !whole));
+                        } else {
+                            assert!(!other_unaligned && other_vec == if beside == 0 { vec } else { 1 });
+                        }
+                    }
+                    assert!(!(unaligned && whole));
                 }
             }
         }

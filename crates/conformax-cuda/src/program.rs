@@ -52,14 +52,18 @@ pub(crate) struct Program {
     pub(crate) job: Job,
     pub(crate) kind: Kind,
     pub(crate) dtype: Dtype,
-    /// Elements of one access.
+    /// Neighbours that a thread takes together.
     pub(crate) vec: u32,
+    /// Whether rows may begin elsewhere than on a boundary of so many.
+    pub(crate) unaligned: bool,
     pub(crate) layout: Layout,
 }
 
 const ELEMENT: &str = include_str!("kernels/element.cuh");
 const TEAM: &str = include_str!("kernels/team.cuh");
 const ROOT: &str = include_str!("kernels/root.cuh");
+const BYTES: &str = include_str!("kernels/bytes.h");
+const SPAN: &str = include_str!("kernels/span.cuh");
 const FORWARD: &str = include_str!("kernels/forward.cu");
 const BACKWARD: &str = include_str!("kernels/backward.cu");
 const LOSS_BACKWARD: &str = include_str!("kernels/loss_backward.cu");
@@ -74,8 +78,8 @@ impl Program {
     /// The text, headers first.
     pub(crate) fn source(&self) -> String {
         match self.job {
-            Job::Forward | Job::Loss => [ELEMENT, TEAM, ROOT, FORWARD].join("\n"),
-            Job::Backward { .. } => [ELEMENT, TEAM, ROOT, BACKWARD].join("\n"),
+            Job::Forward | Job::Loss => [ELEMENT, BYTES, SPAN, TEAM, ROOT, FORWARD].join("\n"),
+            Job::Backward { .. } => [ELEMENT, BYTES, SPAN, TEAM, ROOT, BACKWARD].join("\n"),
             Job::LossBackward => [ELEMENT, TEAM, ROOT, LOSS_BACKWARD].join("\n"),
             Job::Scores | Job::ScoresOfAll | Job::Sets | Job::PackSets => {
                 [ELEMENT, ARITHMETIC, NORM, SCORES].join("\n")
@@ -106,6 +110,9 @@ impl Program {
         ];
         if self.kind == Kind::Steep {
             options.push("-DSTEEP".to_owned());
+        }
+        if self.unaligned {
+            options.push("-DUNALIGNED".to_owned());
         }
         self.layout.defines(&mut options);
         options.extend(self.entry().map(str::to_owned));

@@ -226,7 +226,7 @@ impl Family {
     }
 
     fn program(&self, job: Job, layout: Layout) -> Program {
-        Program { job, kind: Kind::of(self.gamma), dtype: self.dtype, vec: 1, layout }
+        Program { job, kind: Kind::of(self.gamma), dtype: self.dtype, vec: 1, unaligned: false, layout }
     }
 
     /// Blocks where [`TEAM`] threads share a row.

@@ -5,6 +5,7 @@
 //   pow | pow_unit                                each pair x, y                 → f(x, y)
 //   norm        count, order, delta, inverse, max, pivot, logits…                → the score, label by label
 //   list_norm   the same                                                         → the score, from a list
+//   bytes       skip, four words                                                 → two words of the 16 bytes from there
 //   normalize   count, order, delta, inverse, gaps…                              → the masses
 #include <algorithm>
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "arithmetic.h"
+#include "bytes.h"
 #include "norm.h"
 #include "normalize.h"
 
@@ -53,7 +55,15 @@ int main(int count, char **words) {
         else if (what == "ln_1p") write_number(our_ln_1p(x));
         else if (what == "pow") write_number(our_pow(x, read_number()));
         else if (what == "pow_unit") write_number(our_pow_unit(x, read_number()));
-        else if (what == "norm") {
+        else if (what == "bytes") {
+            unsigned words[8], held[4];
+            for (int i = 0; i < 8; i += 2) {
+                std::uint64_t pair = bits_of(read_number());
+                words[i] = (unsigned)pair, words[i + 1] = (unsigned)(pair >> 32);
+            }
+            bytes_from(words, (unsigned)word, held);
+            for (int i = 0; i < 4; i += 2) write_number(of_bits((std::uint64_t)held[i + 1] << 32 | held[i]));
+        } else if (what == "norm") {
             Order order = read_order();
             double max = read_number(), pivot = read_number();
             std::vector<double> z = read_numbers(word);

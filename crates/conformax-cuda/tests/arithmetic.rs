@@ -158,6 +158,20 @@ fn powers_have_the_same_bits() {
     check_pairs("pow_unit", math::pow_unit, unit.chain([(0.0, 2.5), (1.0, 0.3), (1.0, 50.0)]).collect());
 }
 
+#[test]
+fn sixteen_bytes_out_of_thirty_two() {
+    let mut draws = Draws(11);
+    let (mut words, mut wanted) = (Vec::new(), Vec::new());
+    for case in 0..10_000 {
+        let (skip, drawn) = (case % 8 * 2, [(); 4].map(|()| draws.bits()));
+        words.push(skip as u64);
+        words.extend(drawn);
+        let bytes: Vec<u8> = drawn.iter().flat_map(|word| word.to_le_bytes()).collect();
+        wanted.extend(bytes[skip..skip + 16].as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it)));
+    }
+    assert_eq!(host("bytes", &words), wanted);
+}
+
 const GAMMAS: [f64; 11] = [1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 1.999, 2.0, 2.5, 3.0, 8.0];
 
 /// Order, δ and 1/δ as words.

@@ -165,14 +165,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        packs[i] = load_pack(masses + (i < FULL || at < all.classes ? at : 0));
+        packs[i] = load_dealt(masses + (i < FULL || at < all.classes ? at : 0));
     }
 #if KIND == 0
     Pack weighed[VALUES / VEC];
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        weighed[i] = load_pack(upstream + (i < FULL || at < all.classes ? at : 0));
+        weighed[i] = load_dealt(upstream + (i < FULL || at < all.classes ? at : 0));
     }
 #endif
 #pragma unroll
@@ -201,7 +201,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
         Pack pack;
 #pragma unroll
         for (int e = 0; e < VEC; ++e) pack.at[e] = narrow((Real)centre.at(p[i * VEC + e], u[i * VEC + e]));
-        if (i < FULL || at < all.classes) store_pack(to + at, pack);
+        if (i < FULL || at < all.classes) store_dealt(to + at, pack);
     }
 #else
     // The few masses go to the thread's own column with their places; every one is stored and only positive ones move
@@ -265,14 +265,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, KIND != 0 && KIND < 3 && V
             pack.at[e] = narrow(none ? (Real)0 : column[taken]);
             taken += none ? 0 : THREADS;
         }
-        if (i < FULL || at < all.classes) store_pack(to + at, pack);
+        if (i < FULL || at < all.classes) store_dealt(to + at, pack);
     }
 #endif
 }
 #endif
 
 #ifdef WIDE
+#ifdef UNALIGNED
+#define FLIGHT 2
+#else
 #define FLIGHT 4
+#endif
 #define LIST 2048
 #define WARPS (THREADS / 32)
 #define REGION (LIST / WARPS)
@@ -285,10 +289,9 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
     const Stored *upstream = all.upstream + row * all.classes;
     Stored *to = all.out + row * all.classes;
     Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
-    u32 head = VEC == 1 ? 0 : (u32)((0 - (u64)masses / sizeof(Stored)) % VEC);
-    head = head < all.classes ? head : all.classes;
-    u32 packs = (all.classes - head) / VEC;
-    u32 ends = all.classes - packs * VEC;
+    const Deal deal(all.classes);
+    const Span target(to, all.classes);
+    const u32 packs = deal.packs, ends = deal.ends;
     // Every warp has a region of its own and fills it in the order in which it reads: sums come out the same each time.
     const int first = threadIdx.x / 32 * REGION;
     int count = 0;
@@ -303,30 +306,33 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
     bool fits = !is_kind(index, 0);
     if (fits) {
         for (u32 start = 0; start < packs; start += THREADS * FLIGHT) {
-            Pack held[FLIGHT];
+            Asked asked[FLIGHT];
 #pragma unroll
             for (int i = 0; i < FLIGHT; ++i) {
                 u32 v = start + i * THREADS + threadIdx.x;
-                if (v < packs) held[i] = load_pack(masses + head + v * VEC);
+                if (v < packs) asked[i].ask(masses, v * VEC, all.classes);
             }
 #pragma unroll
             for (int i = 0; i < FLIGHT; ++i) {
                 u32 v = start + i * THREADS + threadIdx.x;
                 bool any = false;
                 if (v < packs) {
-                    Pack zeros = {};
-                    store_pack(to + head + v * VEC, zeros);
+                    asked[i].settle();
 #pragma unroll
-                    for (int e = 0; e < VEC; ++e) any |= !(widen(held[i].at[e]) <= 0);
+                    for (int e = 0; e < VEC; ++e) any |= !(widen(asked[i].held.at[e]) <= 0);
+                }
+                if (v < target.packs) {
+                    Pack zeros = {};
+                    store_pack(to + target.head + v * VEC, zeros);
                 }
                 if (__any_sync(WHOLE, any)) {
 #pragma unroll
-                    for (int e = 0; e < VEC; ++e) take(any ? widen(held[i].at[e]) : (Real)0, head + v * VEC + e);
+                    for (int e = 0; e < VEC; ++e) take(any ? widen(asked[i].held.at[e]) : (Real)0, v * VEC + e);
                 }
             }
         }
-        u32 edge = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
-        if (threadIdx.x < ends) to[edge] = narrow(0);
+        if (threadIdx.x < target.ends) to[target.end_at()] = narrow(0);
+        u32 edge = deal.end_at();
         take(threadIdx.x < ends ? widen(masses[edge]) : (Real)0, edge);
         fits = !__syncthreads_or(count > REGION);
     }
@@ -346,8 +352,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
     }
     auto pairs = [&](auto f) {
         for (u32 v = threadIdx.x; v < packs; v += THREADS) {
-            Pack held = *reinterpret_cast<const Pack *>(masses + head + v * VEC);
-            Pack weighed = *reinterpret_cast<const Pack *>(upstream + head + v * VEC);
+            Pack held = ask_now(masses, v * VEC, all.classes), weighed = ask_now(upstream, v * VEC, all.classes);
 #pragma unroll
             for (int e = 0; e < VEC; ++e) {
                 Real p = widen(held.at[e]);
@@ -355,7 +360,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
             }
         }
         if (threadIdx.x < ends) {
-            u32 at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
+            u32 at = deal.end_at();
             Real p = widen(masses[at]);
             if (!(p <= 0)) f(weight_of(p, index), (Work)widen(upstream[at]), (Work)p);
         }
@@ -365,14 +370,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) backward_wide(Rows all) {
     auto written = [&](Stored p, Stored u) {
         return narrow(widen(p) <= 0 ? (Real)0 : (Real)centre.at(weight_of(widen(p), index), widen(u)));
     };
-    for (u32 v = threadIdx.x; v < packs; v += THREADS) {
-        Pack held = load_pack(masses + head + v * VEC), weighed = load_pack(upstream + head + v * VEC);
+    for (u32 v = threadIdx.x; v < target.packs; v += THREADS) {
+        u32 first = target.head + v * VEC;
+        Pack held = ask_now(masses, first, all.classes), weighed = ask_now(upstream, first, all.classes);
 #pragma unroll
         for (int e = 0; e < VEC; ++e) held.at[e] = written(held.at[e], weighed.at[e]);
-        store_pack(to + head + v * VEC, held);
+        store_pack(to + first, held);
     }
-    if (threadIdx.x < ends) {
-        u32 at = threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
+    if (threadIdx.x < target.ends) {
+        u32 at = target.end_at();
         to[at] = written(masses[at], upstream[at]);
     }
 }

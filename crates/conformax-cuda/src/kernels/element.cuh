@@ -1,7 +1,9 @@
 // Numbers as they are stored and as they are computed with, and how a row is read and written.
 //
-// The host defines DTYPE (0 f32, 1 f64, 2 f16, 3 bf16) and VEC, the elements of one access: 16 bytes where every row
-// begins on such a boundary, else 1.
+// The host defines DTYPE (0 f32, 1 f64, 2 f16, 3 bf16) and VEC, the neighbours that a thread takes together: 16 bytes,
+// or 1. Which labels a thread has decides the order of sums, so VEC never depends on where a row lies in memory. Where a
+// row may begin elsewhere than on a boundary of 16 bytes the host defines UNALIGNED, and the same labels are read by
+// other accesses.
 typedef unsigned int u32;
 typedef unsigned long long u64;
 typedef long long i64;
@@ -73,6 +75,30 @@ __device__ __forceinline__ void store_pack(Stored *to, Pack pack) {
 #else
     *reinterpret_cast<uint4 *>(to) = *reinterpret_cast<uint4 *>(&pack);
 #endif
+}
+
+// A pack of a row that may begin anywhere. Outputs of torch begin on a boundary, whatever the inputs do.
+__device__ __forceinline__ Pack load_dealt(const Stored *from) {
+#ifdef UNALIGNED
+    if ((u64)from % sizeof(Pack)) {
+        Pack pack;
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) pack.at[e] = from[e];
+        return pack;
+    }
+#endif
+    return load_pack(from);
+}
+
+__device__ __forceinline__ void store_dealt(Stored *to, Pack pack) {
+#ifdef UNALIGNED
+    if ((u64)to % sizeof(Pack)) {
+#pragma unroll
+        for (int e = 0; e < VEC; ++e) to[e] = pack.at[e];
+        return;
+    }
+#endif
+    store_pack(to, pack);
 }
 
 // Stores at an address of shared memory and moves on by STEP bytes if the value is above the bound: three instructions,

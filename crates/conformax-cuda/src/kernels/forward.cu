@@ -182,7 +182,7 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 first = (i * LANES + Team::rank()) * VEC;
-        if (mine && (i < FULL || first < all.classes)) store_pack(to + first, none);
+        if (mine && (i < FULL || first < all.classes)) store_dealt(to + first, none);
     }
     int listed;
     int place = Team::before(__popc(within), listed);
@@ -268,7 +268,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
         u32 at = (i * LANES + Team::rank()) * VEC;
-        packs[i] = load_pack(from + (i < FULL || at < all.classes ? at : 0));
+        packs[i] = load_dealt(from + (i < FULL || at < all.classes ? at : 0));
     }
 #pragma unroll
     for (int i = 0; i < VALUES / VEC; ++i) {
@@ -409,15 +409,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
 #endif
             pack.at[e] = narrow(lost && (KIND == 0 || KIND >= 3) ? (Real)NOWHERE : mass);
         }
-        if (i < FULL || at < all.classes) store_pack(to + at, pack);
+        if (i < FULL || at < all.classes) store_dealt(to + at, pack);
     }
 #endif
 }
 #endif
 
 #ifdef WIDE
-// Packs a thread asks for before it looks at the first.
+// Packs a thread asks for before it looks at the first. Those in two accesses take twice the registers; softmax's sums
+// are rescaled between one flight and the next, so its flights are the same for all rows.
+#if defined(UNALIGNED) && KIND != 0
+#define FLIGHT 2
+#else
 #define FLIGHT 4
+#endif
 #define LIST (DTYPE == 1 ? 2048 : 256 * WARPS)
 
 // Keys rise with the value, so that integers have its maximum.
@@ -445,32 +450,17 @@ typedef u32 Key;
 #define REGION (LIST / WARPS)
 #define FEW (DTYPE == 1 ? 512 : 1024)
 
-// A row may begin anywhere: single elements up to the first boundary and after the last, packs in between.
-struct Span {
-    u32 head, packs, ends;
-
-    __device__ __forceinline__ Span(const Stored *from, u32 classes) {
-        head = VEC == 1 ? 0 : (u32)((0 - (u64)from / sizeof(Stored)) % VEC);
-        head = head < classes ? head : classes;
-        packs = (classes - head) / VEC;
-        ends = classes - packs * VEC;
-    }
-    // The single element of a thread below `ends`.
-    __device__ __forceinline__ u32 end_at() const {
-        return threadIdx.x < head ? threadIdx.x : threadIdx.x + packs * VEC;
-    }
-};
-
 #if JOB == 0
 // Reads the row once more and writes all of it.
-__device__ void write_row(const Stored *from, Stored *to, Span span, const Root &root, const Index &index) {
+__device__ void write_row(const Stored *from, Stored *to, u32 classes, const Root &root, const Index &index) {
+    const Span span(to, classes);
     bool lost = is_lost(root.top, index);
     Real share = share_of(root, index);
     auto written = [&](Stored z) {
         return narrow(lost ? (Real)NOWHERE : mass_of(gap_of(root.top, widen(z), index), root, index) * share);
     };
     for (u32 v = threadIdx.x; v < span.packs; v += THREADS) {
-        Pack pack = load_pack(from + span.head + v * VEC);
+        Pack pack = ask_now(from, span.head + v * VEC, classes);
 #pragma unroll
         for (int e = 0; e < VEC; ++e) pack.at[e] = written(pack.at[e]);
         store_pack(to + span.head + v * VEC, pack);
@@ -532,49 +522,53 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
     const Stored *from = all.z + row * all.classes;
 #if JOB == 0
     Stored *to = all.p + row * all.classes;
+    const Span target(to, all.classes);
 #endif
     Index index = index_of(all.gamma, all.scale, all.delta, all.gammas, all.stride, row);
     // A little more than the gap of 1, whatever rounding does.
     Real reach = (Real)(1.0000005 / index.scale);
-    const Span span(from, all.classes);
-    const u32 head = span.head, packs = span.packs, ends = span.ends;
+    const Deal deal(all.classes);
+    const u32 packs = deal.packs, ends = deal.ends;
 
     Real top = -infinity(), run = -infinity();
 #if KIND == 0
     Real sum = 0;
 #endif
     for (u32 start = 0; start == 0 || start < packs; start += THREADS * FLIGHT) {
-        Pack held[FLIGHT];
+        Asked asked[FLIGHT];
         Real most[FLIGHT];
 #pragma unroll
         for (int i = 0; i < FLIGHT; ++i) {
             u32 v = start + i * THREADS + threadIdx.x;
-            if (v < packs) held[i] = load_pack(from + head + v * VEC);
+            if (v < packs) asked[i].ask(from, v * VEC, all.classes);
         }
 #pragma unroll
         for (int i = 0; i < FLIGHT; ++i) {
             u32 v = start + i * THREADS + threadIdx.x;
             most[i] = -infinity();
             if (v < packs) {
+                asked[i].settle();
 #pragma unroll
-                for (int e = 0; e < VEC; ++e) most[i] = larger(most[i], widen(held[i].at[e]));
-#if JOB == 0 && KIND != 0
-                Pack zeros = {};
-                store_pack(to + head + v * VEC, zeros);
-#endif
+                for (int e = 0; e < VEC; ++e) most[i] = larger(most[i], widen(asked[i].held.at[e]));
             }
+#if JOB == 0 && KIND != 0
+            if (v < target.packs) {
+                Pack zeros = {};
+                store_pack(to + target.head + v * VEC, zeros);
+            }
+#endif
             top = larger(top, most[i]);
         }
         Real edge = -infinity();
-        u32 edge_at = span.end_at();
+        u32 edge_at = deal.end_at();
         if (start == 0) {
             if (threadIdx.x < ends) {
                 edge = widen(from[edge_at]);
                 top = larger(top, edge);
-#if JOB == 0 && KIND != 0
-                to[edge_at] = narrow(0);
-#endif
             }
+#if JOB == 0 && KIND != 0
+            if (threadIdx.x < target.ends) to[target.end_at()] = narrow(0);
+#endif
 #if KIND != 0
             run = BlockTeam::most(top);
             if (threadIdx.x == 0) list.top = key_of(run);
@@ -592,7 +586,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
             for (int i = 0; i < FLIGHT; ++i) {
                 if (most[i] > -infinity()) {
 #pragma unroll
-                    for (int e = 0; e < VEC; ++e) sum += exp_of(widen(held[i].at[e]) - run);
+                    for (int e = 0; e < VEC; ++e) sum += exp_of(widen(asked[i].held.at[e]) - run);
                 }
             }
             if (edge > -infinity()) sum += exp_of(edge - run);
@@ -616,11 +610,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
 #pragma unroll
         for (int i = 0; i < FLIGHT; ++i) {
             if (__any_sync(WHOLE, most[i] > bound)) {
-                u32 at = head + (start + i * THREADS + threadIdx.x) * VEC;
+                u32 at = (start + i * THREADS + threadIdx.x) * VEC;
                 bool reaches = most[i] > bound;
 #pragma unroll
                 for (int e = 0; e < VEC; ++e) {
-                    Real value = reaches ? widen(held[i].at[e]) : -infinity();
+                    Real value = reaches ? widen(asked[i].held.at[e]) : -infinity();
                     region.take(value > bound, value, at + e);
                 }
             }
@@ -641,16 +635,16 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
         region.count = 0;
         for (u32 start = 0; start == 0 || start < packs; start += THREADS) {
             if (start == 0) {
-                Real edge = threadIdx.x < ends ? widen(from[span.end_at()]) : -infinity();
-                region.take(gap_of(top, edge, index) < 1, edge, span.end_at());
+                Real edge = threadIdx.x < ends ? widen(from[deal.end_at()]) : -infinity();
+                region.take(gap_of(top, edge, index) < 1, edge, deal.end_at());
             }
             u32 v = start + threadIdx.x;
             Pack pack = {};
-            if (v < packs) pack = load_pack(from + head + v * VEC);
+            if (v < packs) pack = ask_now(from, v * VEC, all.classes);
 #pragma unroll
             for (int e = 0; e < VEC; ++e) {
                 Real value = v < packs ? widen(pack.at[e]) : -infinity();
-                region.take(gap_of(top, value, index) < 1, value, head + v * VEC + e);
+                region.take(gap_of(top, value, index) < 1, value, v * VEC + e);
             }
         }
         fits = !__syncthreads_or(region.count > REGION);
@@ -707,7 +701,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
         for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index), k);
     });
 #if JOB == 0
-    write_row(from, to, span, root, index);
+    write_row(from, to, all.classes, root, index);
 #endif
 }
 #endif

@@ -22,6 +22,7 @@ from torch.autograd.function import once_differentiable
 
 from .. import _conformax
 from .._exceptions import ConformaxWarning
+from . import _operations
 
 _CODES = {torch.float32: 0, torch.float64: 1, torch.float16: 2, torch.bfloat16: 3}
 
@@ -112,7 +113,7 @@ def entmax_loss(z: Tensor, target: Tensor, gamma: float, gammas: Tensor | None) 
     """The loss of every row, in float32 or, for float64 logits, in float64."""
     if not _eager(z):
         return _loss(z, target, gamma, gammas)[0]
-    if torch.is_grad_enabled() and z.requires_grad:
+    if torch.is_grad_enabled() and (z.requires_grad or (gammas is not None and gammas.requires_grad)):
         return _EagerLoss.apply(z, target, gamma, gammas)
     return _run_loss(z, target, gamma, gammas)[0]
 
@@ -120,6 +121,12 @@ def entmax_loss(z: Tensor, target: Tensor, gamma: float, gammas: Tensor | None) 
 def _place(z: Tensor) -> tuple[int, int, int]:
     device = z.device.index
     return device, torch._C._cuda_getCurrentRawStream(device), _CODES[z.dtype]
+
+
+def _check_place(z: Tensor, other: Tensor, what: str) -> None:
+    """A kernel takes addresses: one of another device would be read as if it were of this one."""
+    if other.device != z.device:
+        raise ValueError(f"wanted {what} on {z.device} as the logits are, got {other.device}")
 
 
 def _each(gammas: Tensor | None) -> tuple[int, int]:
@@ -141,6 +148,7 @@ def _run_forward(z: Tensor, gamma: float, gammas: Tensor | None) -> Tensor:
 def _run_backward(
     p: Tensor, upstream: Tensor, gamma: float, gammas: Tensor | None, in_gamma: bool
 ) -> tuple[Tensor, Tensor]:
+    _check_place(p, upstream, "the upstream gradient")
     upstream = upstream.to(p.dtype).contiguous()
     out = torch.empty_like(p)
     classes = p.shape[-1]
@@ -159,6 +167,7 @@ def _wide(dtype: torch.dtype) -> torch.dtype:
 
 
 def _run_loss(z: Tensor, target: Tensor, gamma: float, gammas: Tensor | None) -> tuple[Tensor, Tensor]:
+    _check_place(z, target, "targets")
     z = z.contiguous()
     target = target.to(torch.int64).contiguous()
     rows, classes = z.shape
@@ -191,6 +200,14 @@ def _sum_of(slopes: Tensor, gammas: Tensor) -> Tensor:
     return slopes.sum().reshape(gammas.shape) if gammas.numel() == 1 else slopes.reshape(gammas.shape)
 
 
+def _loss_in_gamma(z: Tensor, upstream: Tensor, gamma: float, gammas: Tensor, run: Any) -> Tensor:
+    """The losses' gradient in γ, from the probabilities, which the loss itself does not write."""
+    p = run(z.detach(), gamma, gammas.detach()).to(_wide(z.dtype))
+    index = gammas.detach().to(p.dtype).reshape(-1, 1)
+    slopes = _operations.entropy_gamma_derivative(p, index).squeeze(-1) * upstream
+    return _sum_of(slopes, gammas).to(gammas.dtype)
+
+
 class _Eager(Function):
     """The same as the traced operation with less to do on the way: a call takes a few microseconds."""
 
@@ -220,9 +237,14 @@ class _EagerLoss(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None, None]:
+    def backward(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, None, None, Tensor | None]:
         z, target, kept, gammas = ctx.saved_tensors
-        return _run_loss_backward(z, target, kept, upstream, ctx.gamma, gammas), None, None, None
+        in_z = in_gamma = None
+        if ctx.needs_input_grad[0]:
+            in_z = _run_loss_backward(z, target, kept, upstream, ctx.gamma, gammas)
+        if ctx.needs_input_grad[3]:
+            in_gamma = _loss_in_gamma(z, upstream, ctx.gamma, gammas, _run_forward)
+        return in_z, None, None, in_gamma
 
 
 def _plain(like: Tensor) -> Tensor:
@@ -300,9 +322,11 @@ def _save_loss(ctx: Any, inputs: Any, output: tuple[Tensor, Tensor]) -> None:
     ctx.save_for_backward(z, target, output[1], gammas)
 
 
-def _traced_loss_backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor, None, None, None]:
+def _traced_loss_backward(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor, None, None, Tensor | None]:
     z, target, kept, gammas = ctx.saved_tensors
-    return _loss_backward(z, target, kept, upstream, ctx.gamma, gammas), None, None, None
+    in_z = _loss_backward(z, target, kept, upstream, ctx.gamma, gammas)
+    in_gamma = _loss_in_gamma(z, upstream, ctx.gamma, gammas, _entmax) if ctx.needs_input_grad[3] else None
+    return in_z, None, None, in_gamma
 
 
 _loss.register_autograd(_traced_loss_backward, setup_context=_save_loss)
