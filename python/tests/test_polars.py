@@ -152,3 +152,10 @@ def test_what_cannot_be_is_refused_at_once(model, rows, tmp_path):
         pl.col("logits").conformax.sets(model, labels="strings")
     with pytest.raises(ValueError, match="not calibrated"):
         pl.col("logits").conformax.sets(SplitConformalClassifier())
+    groups = np.arange(len(rows[1])) % 2
+    by_group = SplitConformalClassifier(by="group").calibrate(*rows, groups=groups)
+    by_weight = SplitConformalClassifier().calibrate(*rows, weights=1.0 + groups)
+    for beside, each in (("groups", by_group), ("weights", by_weight)):
+        for make in (pl.col("logits").conformax.sets, pl.col("logits").conformax.p_values):
+            with pytest.raises(ValueError, match=f"thresholds go by {beside}, and an expression has the logits alone"):
+                make(each)

@@ -43,6 +43,7 @@ class ConformaxExpressions:
         where the classes have names and indices where they have none, if None. `alpha` asks for another level than the
         classifier's own.
         """
+        _expect_logits_alone(model)
         kind, names = _label_kind(model, labels), _names(model)
         wanted, several = model._levels(alpha)
         if several:
@@ -58,6 +59,7 @@ class ConformaxExpressions:
 
     def p_values(self, model: SplitConformalClassifier) -> pl.Expr:
         """The p-value of every label, in the order of the classes: Array(Float64)."""
+        _expect_logits_alone(model)
         model._expect_p_values()
         if model.scores_ is None:
             raise ValueError("p-values need the calibration scores, which were left out of the file")
@@ -66,6 +68,14 @@ class ConformaxExpressions:
             return_dtype=pl.Array(pl.Float64(), model.n_classes_),
             is_elementwise=True,
         )
+
+
+def _expect_logits_alone(model: SplitConformalClassifier) -> None:
+    """An expression of the logits has nothing that comes beside them: that is said when it is made, not in the plan."""
+    model._check_calibrated()
+    beside = {"group": "groups", "row_weight": "weights"}.get(model._calibration.by)
+    if beside is not None:
+        raise ValueError(f"thresholds go by {beside}, and an expression has the logits alone: call `predict_set`")
 
 
 def _label_kind(model: SplitConformalClassifier, labels: str | None) -> str:
