@@ -88,6 +88,14 @@ def test_a_killed_executor_does_not_show_in_thresholds(killed, rows):
     assert (found.threshold_, found.n_calibration_) == (wanted.threshold_, wanted.n_calibration_)
 
 
+def test_a_killed_executor_does_not_show_in_a_choice(killed, data):
+    df, mark = killed
+    given = {"logits": "logits", "label": "label", "tuning": F.col("id") % 2 == 0, "grid": [1.2, 1.5]}
+    found = cs.tune(df, **given)
+    assert mark.exists()
+    assert found._calibration.to_json() == cs.tune(data, **given)._calibration.to_json()
+
+
 def test_a_killed_executor_does_not_show_in_an_evaluation(killed, rows):
     df, mark = killed
     model = SplitConformalClassifier().calibrate(*(part[:2000] for part in rows))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark import RDD
 from pyspark.ml.linalg import Vectors, VectorUDT
 from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, DoubleType, IntegerType, StringType, StructField, StructType
@@ -188,6 +191,43 @@ def test_thresholds_in_constant_memory(data, rows, partitions):
     slim = cs.calibrate(data.coalesce(1), logits="logits", label="label", alpha=[0.1, 0.02], thresholds_only=True)
     assert file_of(found) == file_of(slim)
     assert found.predict_set(rows[0]) == wanted.predict_set(rows[0])
+
+
+def test_accumulators_of_one_size_are_merged_by_the_executors(data, model, monkeypatch):
+    trees, plain = [], RDD.treeAggregate
+    monkeypatch.setattr(RDD, "treeAggregate", lambda *given: trees.append(given) or plain(*given))
+    given = {"logits": "logits", "label": "label"}
+    for partitions, wanted in ((_driver.TREE - 1, 0), (_driver.TREE, 1)):
+        df = data.repartition(partitions, "id")
+        for run in (
+            lambda: cs.calibrate(df, **given, thresholds_only=True),
+            lambda: cs.evaluate(model, df.filter("id >= 2000"), **given),
+        ):
+            trees.clear()
+            run()
+            assert bool(trees) == bool(wanted), partitions
+
+
+def test_what_a_partition_sends_does_not_grow_with_its_rows():
+    """All but kept scores, that is: thresholds alone in each of their passes, and evaluations."""
+    rng, n = np.random.default_rng(3), 600_000
+    logits, labels = rng.normal(size=(n, 2)).astype(np.float32), rng.integers(2, size=n)
+    lists = pa.FixedSizeListArray.from_arrays(pa.array(logits.ravel()), 2)
+    batches = pa.table({"logits": lists, "label": labels}).to_batches(max_chunksize=50_000)
+
+    def sent(make) -> bytes:
+        [record] = _executor.Accumulation(make, 2, None, (), 1)(iter(batches))
+        return record.to_pylist()[0]["partial"]
+
+    small = 4 << 20
+    first = sent(partial(_executor.search, {"score": "entmax"}, ["0.1"], "allowed"))
+    following = _conformax.Partial.from_bytes(first).next_pass()
+    model = SplitConformalClassifier().calibrate(logits[:1000], labels[:1000])
+    evaluator = _conformax.Evaluator(model._calibration, ["0.1"])
+    assert len(first) < small
+    assert len(sent(partial(_executor.given, following.to_bytes()))) < small
+    assert len(sent(partial(_executor.given, evaluator.to_bytes()))) < small
+    assert len(sent(_calibrator)) > 8 * n > small
 
 
 @pytest.mark.parametrize("over", ["gamma", "lambda_"])
