@@ -2,12 +2,10 @@
 //! same bits, which survive a trip through bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
 use std::sync::Arc;
 
-use common::data::Data;
-use common::entmax;
+use crate::common::data::Data;
+use crate::common::entmax;
 use conformax::{
     Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Loss, Masked, PairCounter, Predictor,
     Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch,

@@ -3,15 +3,10 @@
 //!
 //! Every fault that would break the law is made here on purpose and put before the same judge, which must see it.
 
-#[path = "coverage/conditional.rs"]
 mod conditional;
-#[path = "coverage/pool.rs"]
 mod pool;
-#[path = "coverage/procedure.rs"]
 mod procedure;
-#[path = "coverage/selection.rs"]
 mod selection;
-#[path = "coverage/verdict.rs"]
 mod verdict;
 
 use conformax::{

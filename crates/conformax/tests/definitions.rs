@@ -1,9 +1,7 @@
 //! Scores that the golden values lack, against their definition in plain code.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{at, set_of};
+use crate::common::{at, set_of};
 use conformax::{
     Draw, EntmaxScore, Gamma, KnownScores, Lambda, MarginScore, Predictor, RankedRow, RapsScore, Row,
     SapsScore, Score, ScoreSpec, SizeScratch, Thresholds, softmax,

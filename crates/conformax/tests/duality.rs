@@ -3,12 +3,10 @@
 //! The activations here are unrelated to the library's: bisection, and Algorithm 1 of the paper.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::reference::{entmax_bisect, sparsemax_sorted};
-use common::rows::{calm_rows, grid, spread};
-use common::tolerance::{BOUNDARY, PROBABILITY, ROUNDING, close};
-use common::{at, cases, entmax, for_all, score_each};
+use crate::common::reference::{entmax_bisect, sparsemax_sorted};
+use crate::common::rows::{calm_rows, grid, spread};
+use crate::common::tolerance::{BOUNDARY, PROBABILITY, ROUNDING, close};
+use crate::common::{at, cases, entmax, for_all, score_each};
 use conformax::{
     Alpha, Entmax, EntmaxScore, Gamma, Logits, Predictor, RegularizationPath, Row, calibrate, score_labels,
 };
@@ -74,8 +72,8 @@ fn proposition_2_the_norm_of_the_gaps_decides_the_support() {
 }
 
 /// Calibration rows, their labels, and a row to predict.
-fn calibration_and_row() -> BoxedStrategy<(common::rows::Batch, Vec<f64>)> {
-    let same_classes = |k: usize| (common::rows::batches(k..=k, 12..=30), grid(k..=k));
+fn calibration_and_row() -> BoxedStrategy<(crate::common::rows::Batch, Vec<f64>)> {
+    let same_classes = |k: usize| (crate::common::rows::batches(k..=k, 12..=30), grid(k..=k));
     (2_usize..=8).prop_flat_map(same_classes).boxed()
 }
 

@@ -1,9 +1,7 @@
 //! Bad input gives an error that carries the place and the value, from any number of threads; nothing panics.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::{at, cases, entmax};
+use crate::common::{at, cases, entmax};
 use conformax::{
     Alpha, ApsScore, Calibration, Calibrator, CoverageLaw, Draw, Entmax, EntmaxScore, Error, Evaluator,
     Gamma, Lambda, Logit, Logits, Masked, Parameters, PredictionSets, Predictor, Result, Row, ScoreSpec,

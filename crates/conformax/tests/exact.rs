@@ -1,10 +1,8 @@
 //! An oracle of the tests' own: on a grid of 1/64 the scores of sparsemax and 1.5-entmax are integers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::tolerance::{PROBABILITY, ROUNDING, close};
-use common::{at, cases, entmax, set_of};
+use crate::common::tolerance::{PROBABILITY, ROUNDING, close};
+use crate::common::{at, cases, entmax, set_of};
 use conformax::{Logits, Row, Score};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -1,11 +1,9 @@
 //! The golden values: numbers of an independent oracle in 60 digits. See `fixtures/golden/README.md`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::entmax;
-use common::npy::{golden, read_f32, read_f64, read_i64};
-use common::tolerance::{PROBABILITY, ROUNDING, close};
+use crate::common::entmax;
+use crate::common::npy::{golden, read_f32, read_f64, read_i64};
+use crate::common::tolerance::{PROBABILITY, ROUNDING, close};
 use conformax::{
     Alpha, ApsScore, Calibration, Draw, InvProbScore, Lambda, Logits, MarginScore, Metrics, PredictionSets,
     Predictor, Promise, RapsScore, Row, SapsScore, Score, ScoreSpec, Strata, TopKScore, conformal_rank,
@@ -74,7 +72,7 @@ fn compare_row(case: &Value, compared: &mut Compared) {
         compared.scores += 1;
     }
     for at in case["at"].as_array().unwrap() {
-        compare_set(&name, &logits, common::at(score, number(&at["q"])), at, compared);
+        compare_set(&name, &logits, crate::common::at(score, number(&at["q"])), at, compared);
     }
 }
 
@@ -113,7 +111,7 @@ fn labels_on_the_boundary_are_in_the_set() {
     assert_eq!(cases.len(), 13);
     for case in cases {
         let logits = numbers(&case["logits"]);
-        let model = common::at(entmax(number(&case["gamma"])), number(&case["q"]));
+        let model = crate::common::at(entmax(number(&case["gamma"])), number(&case["q"]));
         let sets = model.predict(Logits::new(&logits, logits.len()).unwrap()).unwrap();
         assert_eq!(sorted(sets.labels()), labels(&case["set"]), "{case}");
     }

@@ -1,11 +1,9 @@
 //! The laws of scores, for every score: to the bit where the contract says so, within `ROUNDING` elsewhere.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::rows::{Batch, batches, calm_rows, draws, long_rows, rows};
-use common::tolerance::{ROUNDING, close_at_scale};
-use common::{cases, entmax, for_all, laws, score_each};
+use crate::common::rows::{Batch, batches, calm_rows, draws, long_rows, rows};
+use crate::common::tolerance::{ROUNDING, close_at_scale};
+use crate::common::{cases, entmax, for_all, laws, score_each};
 use conformax::{
     ApsScore, Draw, InvProbScore, Lambda, MarginScore, Penalty, RapsScore, Row, SapsScore, Score, ScoreSpec,
     TopKScore,

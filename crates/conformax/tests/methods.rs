@@ -1,10 +1,8 @@
 //! Thresholds by label, cluster, group, weight and loss against an independent oracle. See `fixtures/golden/README.md`.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::entmax;
-use common::npy::golden;
+use crate::common::entmax;
+use crate::common::npy::golden;
 use conformax::{
     AdaptiveLevel, Alarm, Alpha, Calibration, Calibrator, EntmaxScore, Evaluator, LabelShift, Logits, Loss,
     Predictor, Promise, Scheme, Taxonomy, Thresholds, Tuner, label_weights, pac_rank,

@@ -1,10 +1,8 @@
 //! Streams: sets at the level of their time, labels late or never, and the same bits wherever a stream is taken up.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::data::Data;
-use common::entmax;
+use crate::common::data::Data;
+use crate::common::entmax;
 use conformax::{
     AdaptiveLevel, Alarm, Alpha, Calibration, Calibrator, Error, Feedback, Generator, Logits, Loss, Masked,
     Ranks, Scheme, ScoreSpec, Stream, StreamOptions, Taxonomy,

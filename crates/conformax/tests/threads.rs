@@ -2,10 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![cfg(feature = "rayon")]
 
-mod common;
-
-use common::data::Data;
-use common::{bits, entmax};
+use crate::common::data::Data;
+use crate::common::{bits, entmax};
 use conformax::{
     Alpha, ApsScore, Calibration, Draw, Entmax, EntmaxScore, Gamma, Logits, Masked, Metrics, PValue,
     PredictionSets, RapsScore, Score, Strata, TuneOn, Tuning, entmax_grid, evaluate, predict_each, raps_grid,

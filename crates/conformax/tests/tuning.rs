@@ -1,10 +1,8 @@
 //! Tuning against its definition, written out plainly.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod common;
-
-use common::rows::{Batch, batches};
-use common::{bits, cases, entmax};
+use crate::common::rows::{Batch, batches};
+use crate::common::{bits, cases, entmax};
 use conformax::{
     Alpha, Draw, EntmaxScore, Error, Logits, Masked, Row, Score, TopKScore, TuneOn, Tuned, Tuner, Tuning,
     TuningSplit, entmax_grid, raps_grid, tune,
@@ -115,7 +113,7 @@ proptest! {
 
 /// Rows of ten classes from a seed.
 fn batch(rows: usize, seed: u64) -> Batch {
-    let data = common::data::Data::new(rows, 10, seed);
+    let data = crate::common::data::Data::new(rows, 10, seed);
     Batch {
         classes: 10,
         logits: data.logits.iter().map(|logit| f64::from(*logit)).collect(),

@@ -6,8 +6,8 @@ use conformax::{
     WeightedScores, calibrate, cluster_classes,
 };
 
-use crate::pool::Random;
-use crate::verdict::{Verdict, law_holds, splits_wanted};
+use super::pool::Random;
+use super::verdict::{Verdict, law_holds, splits_wanted};
 
 /// Scores are the gaps, so that a row with its true label at `-x` below the top scores `x`.
 const GAP: EntmaxScore = EntmaxScore { gamma: Gamma::SOFTMAX };
