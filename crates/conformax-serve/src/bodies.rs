@@ -1,6 +1,6 @@
 //! `Bodies`: reading what requests bring, each within its limit and all together within theirs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
@@ -13,21 +13,54 @@ use crate::problem::Problem;
 /// Memory is lent in pieces of this size.
 const PIECE: usize = 4 << 10;
 
+/// Bodies from here on are read into memory that one before them left. What is new to a process costs as much again as
+/// the way through the socket, and the allocator gives pieces of this size back to the system each time.
+const LARGE: usize = 256 << 10;
+
 /// Room for the bodies of all requests.
 pub(crate) struct Bodies {
     room: Arc<Semaphore>,
     most: usize,
+    spare: Spare,
 }
 
 /// What a request brought, and the room it takes up.
 pub(crate) struct Brought {
     pub(crate) bytes: Vec<u8>,
+    spare: Spare,
     _room: Option<OwnedSemaphorePermit>,
+}
+
+/// The memory of one large body between two requests.
+#[derive(Clone, Default)]
+struct Spare(Arc<Mutex<Vec<u8>>>);
+
+impl Spare {
+    /// Moves bytes to where they can grow without new memory, if there is such a place.
+    fn make_room(&self, bytes: &mut Vec<u8>) {
+        let mut spare = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if spare.capacity() > bytes.capacity() {
+            spare.extend_from_slice(bytes);
+            *bytes = spare;
+        }
+    }
+}
+
+impl Drop for Brought {
+    fn drop(&mut self) {
+        let mut bytes = std::mem::take(&mut self.bytes);
+        let mut spare = self.spare.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes.capacity() > spare.capacity().max(LARGE) {
+            bytes.clear();
+            *spare = bytes;
+        }
+    }
 }
 
 impl Bodies {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { room: Arc::new(Semaphore::new(limits.bodies.div_ceil(PIECE))), most: limits.body }
+        let room = Arc::new(Semaphore::new(limits.bodies.div_ceil(PIECE)));
+        Self { room, most: limits.body, spare: Spare::default() }
     }
 
     /// Reads a body. Memory is taken as bytes come, never for a length that was only claimed.
@@ -58,8 +91,35 @@ impl Bodies {
                     None => room = Some(more),
                 }
             }
+            if bytes.len() < LARGE && need >= LARGE {
+                self.spare.make_room(&mut bytes);
+            }
             bytes.extend_from_slice(&data);
         }
-        Ok(Brought { bytes, _room: room })
+        Ok(Brought { bytes, spare: self.spare.clone(), _room: room })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_large_body_is_read_to_where_the_last_one_was() {
+        let bodies = Bodies::new(Limits::default());
+        let read = async |byte: u8, len: usize| {
+            let body = bodies.read(&HeaderMap::new(), Body::from(vec![byte; len])).await;
+            body.unwrap_or_else(|_| unreachable!("it is within every limit"))
+        };
+        let first = read(1, 4 * LARGE).await;
+        let place = first.bytes.as_ptr();
+        // One that is read meanwhile has memory of its own.
+        assert_ne!(read(2, 2 * LARGE).await.bytes.as_ptr(), place);
+        drop(first);
+        let small = read(3, LARGE - 1).await;
+        assert_ne!(small.bytes.as_ptr(), place);
+        let second = read(4, 3 * LARGE).await;
+        assert_eq!(second.bytes.as_ptr(), place);
+        assert_eq!(second.bytes, vec![4; 3 * LARGE]);
     }
 }

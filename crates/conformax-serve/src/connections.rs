@@ -1,6 +1,8 @@
 //! Who gets to ask: connections are taken up to a number, held to their times, and drained at the end.
 
 use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,7 +11,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 
 use crate::Limits;
@@ -20,6 +22,20 @@ const BREATH: Duration = Duration::from_millis(50);
 /// More headers than any client of ours sends.
 const HEADERS: usize = 64;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+
+/// Listens with room for as many clients at the door as may be inside. One who finds it full is not told so: its system
+/// asks again after a second, then after two, four and so on.
+pub(crate) fn listen(address: SocketAddr, limits: Limits) -> io::Result<TcpListener> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    // A service that is started again must not wait for the connections of the one before to be forgotten.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(i32::try_from(limits.connections).unwrap_or(i32::MAX).cast_unsigned())
+}
 
 /// Answers connections until `stopped`, and those in hand to their end.
 pub(crate) async fn answer(

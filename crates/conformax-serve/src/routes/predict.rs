@@ -46,7 +46,7 @@ pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Re
         // Kept until the work is over, even where whoever asked has gone.
         let _turn = turn;
         match table {
-            Some(kind) => table::of_table(&app, &asked, &served, std::mem::take(&mut body.bytes), kind),
+            Some(kind) => table::of_table(&app, &asked, &served, &mut body.bytes, kind),
             None => of_json(&app, &asked, &served, &body.bytes),
         }
     };

@@ -40,10 +40,24 @@ pub(super) fn of_table(
     app: &App,
     asked: &Asked,
     served: &Arc<Served>,
-    body: Vec<u8>,
+    body: &mut Vec<u8>,
     kind: &'static str,
 ) -> Result<Response, Problem> {
-    let table = Data::InMemory { name: "rows.arrow".into(), bytes: Arc::new(body) };
+    let bytes = Arc::new(std::mem::take(body));
+    let table = Data::InMemory { name: "rows.arrow".into(), bytes: Arc::clone(&bytes) };
+    let answer = answer(app, asked, served, table, kind);
+    // The next body is read to where this one was.
+    *body = Arc::into_inner(bytes).unwrap_or_default();
+    answer
+}
+
+fn answer(
+    app: &App,
+    asked: &Asked,
+    served: &Arc<Served>,
+    table: Data,
+    kind: &'static str,
+) -> Result<Response, Problem> {
     let (mut source, has_ids) = open(served, &table, INFLATED * app.limits.body as u64)?;
     served.model.expect_classes(&source)?;
     let keep = if asked.untracked && !has_ids { Vec::new() } else { vec![(ID.to_owned(), CellType::Text)] };
