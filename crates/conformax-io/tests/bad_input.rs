@@ -1,12 +1,10 @@
 //! Everything that can be wrong with a file gets its own message and its place, and never a panic.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod written;
-
 use std::path::Path;
 
+use crate::written::{Sample, Write, npy, zip};
 use conformax_io::{Block, ClassNames, Data, LabelUse, Source, SourceOptions};
-use written::{Sample, Write, npy, zip};
 
 fn read_with(data: &Data, options: &SourceOptions) -> conformax_io::Result<u64> {
     let mut source = Source::open(data, options)?;

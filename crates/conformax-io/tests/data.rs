@@ -1,17 +1,15 @@
 //! Data written in one format and read back: logits, labels, names and kept columns are what they were.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod written;
-
 use std::path::{Path, PathBuf};
 
+use crate::written::{Sample, Write};
 use conformax::DataFingerprint;
 use conformax_io::{
     Block, Cells, ClassNames, Data, DataColumns, DataWriter, Dtype, LabelUse, NamedCells, Overwrite, Source,
     SourceOptions, Values,
 };
 use half::bf16;
-use written::{Sample, Write};
 
 const NAMES: [&str; 8] =
     ["z.npz", "z.parquet", "z.arrow", "z.csv", "z.tsv", "z.jsonl", "z.safetensors", "z.ndjson"];

@@ -1,13 +1,11 @@
 //! The same data through every format: the same values, labels, names and fingerprint come back.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
-mod written;
-
 use std::path::{Path, PathBuf};
 
+use crate::written::{Sample, Write};
 use conformax::DataFingerprint;
 use conformax_io::{Block, Data, Dtype, Input, LabelUse, Source, SourceOptions, Values};
-use written::{Sample, Write};
 
 struct Read {
     logits: Vec<f64>,
@@ -247,7 +245,7 @@ fn an_npy_writer_keeps_every_bit() {
 
 #[test]
 fn integers_are_logits_in_either_order_and_of_any_width() {
-    use written::{npy, zip};
+    use crate::written::{npy, zip};
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("z.npz");
     let labels = || npy("<f8", false, &[2, 1], &[1.0f64, 0.0].map(f64::to_le_bytes).concat());

@@ -2,12 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 #![cfg(unix)]
 
-mod written;
-
 use std::path::{Path, PathBuf};
 
+use crate::written::{Sample, Write, npy};
 use conformax_io::{Block, Data, LabelUse, Source, SourceOptions};
-use written::{Sample, Write, npy};
 
 /// A named pipe that will deliver these bytes.
 fn pipe(folder: &Path, bytes: Vec<u8>) -> PathBuf {

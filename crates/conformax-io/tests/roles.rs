@@ -11,8 +11,6 @@ use arrow_array::{
 use arrow_schema::{DataType, Field};
 use conformax_io::{Block, ClassNames, Data, LabelUse, LabelsAre, Source, SourceOptions};
 
-mod written;
-
 struct Read {
     logits: Vec<f64>,
     labels: Vec<u32>,
@@ -285,7 +283,7 @@ fn labels_in_lines_do_not_depend_on_the_lines_around_them() {
 fn labels_in_arrays_mean_what_they_mean_in_tables() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    let logits = || written::npy("<f4", false, &[2, 2], &[0.5f32; 4].map(f32::to_le_bytes).concat());
+    let logits = || crate::written::npy("<f4", false, &[2, 2], &[0.5f32; 4].map(f32::to_le_bytes).concat());
     std::fs::write(path("z.npy"), logits()).unwrap();
     let types: [(&str, &str, Vec<u8>); 6] = [
         ("|b1", "BOOL", vec![1, 0]),
@@ -297,12 +295,12 @@ fn labels_in_arrays_mean_what_they_mean_in_tables() {
     ];
     for (descr, dtype, data) in types {
         for shape in [&[2][..], &[2, 1]] {
-            let labels = written::npy(descr, false, shape, &data);
+            let labels = crate::written::npy(descr, false, shape, &data);
             std::fs::write(path("y.npy"), &labels).unwrap();
             let pair = Data::Pair { logits: path("z.npy"), labels: Some(path("y.npy")) };
             assert_eq!(read_data(&pair, &required()).unwrap().labels, [1, 0], "npy {descr} {shape:?}");
             let arrays = [("logits.npy", logits()), ("labels.npy", labels)];
-            std::fs::write(path("z.npz"), written::zip(&arrays, false, false)).unwrap();
+            std::fs::write(path("z.npz"), crate::written::zip(&arrays, false, false)).unwrap();
             assert_eq!(read(&path("z.npz"), &required()).unwrap().labels, [1, 0], "npz {descr} {shape:?}");
             if dtype.is_empty() {
                 continue;

@@ -2,8 +2,8 @@
 // Helpers of tests may unwrap, and finite differences may use the platform's functions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
-use conformax::{Entmax, Error, Gamma, Logits, Row, entmax15, entropy, softmax, sparsemax};
 use crate::common::reference::{entmax_bisect, entropy_as_printed, loss_as_defined, sparsemax_sorted};
+use conformax::{Entmax, Error, Gamma, Logits, Row, entmax15, entropy, softmax, sparsemax};
 
 const GAMMAS: [f64; 15] =
     [1.0, 1.0 + 1e-9, 1.001, 1.02, 1.1, 1.3, 1.5, 1.9, 1.999, 2.0, 2.001, 2.5, 3.0, 8.0, 16.0];
