@@ -176,8 +176,11 @@ impl Paths for EntmaxScore {
             Order::Other { delta: 1.0.., .. } if sum <= limit => true,
             Order::Other { delta: 2.0.., .. } if squares <= limit * limit => true,
             Order::Other { delta, inverse } => {
-                let ratio = |label: &u32| (row.logit(*label) - last) / largest;
-                let powers: f64 = set.iter().map(|label| math::pow_unit(ratio(label), delta)).sum();
+                let ratios = || set.iter().map(|label| (row.logit(*label) - last) / largest);
+                if delta >= 1.0 && largest * norm_at_most(ratios(), delta) <= limit {
+                    return true;
+                }
+                let powers: f64 = ratios().map(|ratio| math::pow_unit(ratio, delta)).sum();
                 largest * math::pow(powers, inverse) <= limit
             }
         }
@@ -254,6 +257,16 @@ const SLACK: f64 = 1e-8;
 /// to, and the norm by as many times 1/δ, which is 15 at most.
 fn slack(classes: usize) -> f64 {
     SLACK.max(30.0 * f64::EPSILON * classes as f64)
+}
+
+/// No norm of order δ ≥ 1 of ratios up to 1, of which one is 1, exceeds this: a few multiplications, and close where one of
+/// them outweighs the others. For `r ≤ 1` and `f ≤ 1`, `r^f ≤ 1 − f(1 − r)`; and `(1 + p)^(1/δ) ≤ 1 + p/δ`.
+fn norm_at_most(ratios: impl Iterator<Item = f64>, delta: f64) -> f64 {
+    const MOST_FACTORS: f64 = 8.0;
+    let whole = delta.floor().min(MOST_FACTORS);
+    let rest = (delta - whole).min(1.0);
+    let power = |ratio: f64| (0..whole as u32).fold(1.0 - rest * (1.0 - ratio), |power, _| power * ratio);
+    1.0 + (ratios.map(power).sum::<f64>() - 1.0) / delta
 }
 
 /// Labels within reach of a threshold that are ranked before any is decided; of more, the members are found first.
@@ -523,6 +536,24 @@ impl EntmaxScore {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_norm_exceeds_its_bound_and_one_label_ahead_meets_it() {
+        for gamma in [1.016, 1.1, 1.2, 1.3, 1.4, 1.45, 1.6, 1.7, 1.9, 2.0] {
+            let (delta, inverse) =
+                (Gamma::new(gamma).unwrap().delta(), Gamma::new(gamma).unwrap().inverse_delta());
+            assert_eq!(norm_at_most([1.0, 0.0].into_iter(), delta), 1.0);
+            for ratio in [1e-9, 0.01, 0.2, 0.5, 0.77, 0.99, 1.0] {
+                for others in 1..40 {
+                    let ratios =
+                        || (0..others).map(move |i| ratio * (1.0 - 0.01 * f64::from(i))).chain([1.0]);
+                    let powers: f64 = ratios().map(|ratio| math::pow_unit(ratio, delta)).sum();
+                    let (norm, most) = (math::pow(powers, inverse), norm_at_most(ratios(), delta));
+                    assert!(norm <= most * (1.0 + 1e-14), "{gamma} {ratio} {others}: {norm} {most}");
+                }
+            }
+        }
+    }
 
     /// Millions of equal terms round the same way every time, so a sum drifts as far as it can: by less than the slack.
     #[test]
