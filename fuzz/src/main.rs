@@ -51,7 +51,10 @@ fn target(name: &str) -> Option<fn(&[u8])> {
         },
         "npz" => |input| data_files::read("npz", input),
         "parquet" => |input| data_files::read("parquet", input),
-        "arrow" => |input| data_files::read("arrow", input),
+        "arrow" => |input| {
+            data_files::read("arrow", input);
+            request::read_table(input);
+        },
         "csv" => |input| data_files::read("csv", input),
         "jsonl" => |input| data_files::read("jsonl", input),
         "safetensors" => |input| data_files::read("safetensors", input),

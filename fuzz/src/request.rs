@@ -1,7 +1,14 @@
-//! Requests in JSON: whatever comes is read or refused, and what is read has sets and takes labels.
+//! Requests in JSON and as Arrow tables: whatever comes is read or refused, and what is read has sets and takes labels.
 
-use conformax::{Alpha, Calibration, Logits, ScoreSpec, SortedScores, Stream, StreamOptions};
-use conformax_io::{ClassNames, JsonLabel, JsonRow, JsonRows, Model};
+use std::sync::Arc;
+
+use conformax::{
+    Alpha, Calibration, EntmaxScore, Logit, Logits, Predictor, ScoreSpec, SortedScores, Stream,
+    StreamOptions, Thresholds,
+};
+use conformax_io::{
+    Block, ClassNames, Data, JsonLabel, JsonRow, JsonRows, LabelUse, Model, Source, SourceOptions, Values,
+};
 
 const CLASSES: usize = 3;
 const MOST: usize = 64;
@@ -47,5 +54,47 @@ fn tell(stream: &mut Stream<ScoreSpec>, row: &JsonRow) {
     if let Some(label) = row.label {
         assert!((label as usize) < CLASSES);
         stream.update(&name, label).expect("a class of the model");
+    }
+}
+
+/// Reads `bytes` as the table of a request for sets: in memory, with its ids where it has some, and inflated up to a
+/// bound. Whatever it is cut into, its rows are the same.
+pub fn read_table(bytes: &[u8]) {
+    let table = Data::InMemory { name: "rows.arrow".into(), bytes: Arc::new(bytes.to_vec()) };
+    for keep in [vec!["id".to_owned()], Vec::new()] {
+        let rows =
+            |block_bytes| rows_of(&table, &SourceOptions { keep: keep.clone(), block_bytes, ..in_request() });
+        assert_eq!(rows(64), rows(1 << 20), "the size of the blocks makes a difference");
+    }
+}
+
+fn in_request() -> SourceOptions {
+    SourceOptions { labels: LabelUse::Ignored, most_inflated: Some(1 << 20), ..SourceOptions::default() }
+}
+
+/// How many rows a table has; `None` where it is refused.
+fn rows_of(table: &Data, options: &SourceOptions) -> Option<u64> {
+    let mut source = Source::open(table, options).ok()?;
+    let (mut block, mut rows) = (Block::default(), 0);
+    while source.read(&mut block).ok()? {
+        assert_eq!(block.first_row, rows);
+        assert!(block.keep.iter().all(|kept| kept.cells.len() == block.rows()));
+        rows += block.rows() as u64;
+        match &block.logits {
+            Values::F16(logits) => expect_sets(logits, block.classes),
+            Values::Bf16(logits) => expect_sets(logits, block.classes),
+            Values::F32(logits) => expect_sets(logits, block.classes),
+            Values::F64(logits) => expect_sets(logits, block.classes),
+        }
+    }
+    Some(rows)
+}
+
+/// Sets, or an error that names the row.
+fn expect_sets<T: Logit>(logits: &[T], classes: usize) {
+    let predictor = Predictor::new(EntmaxScore::default(), Thresholds::One(1.5));
+    match Logits::new(logits, classes).and_then(|rows| predictor.predict(rows)) {
+        Ok(sets) => assert_eq!(sets.len() * classes, logits.len()),
+        Err(error) => assert!(error.row().is_some(), "{error}"),
     }
 }

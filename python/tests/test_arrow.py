@@ -8,6 +8,7 @@ import pytest
 pa = pytest.importorskip("pyarrow")
 
 from conformax import _arrow  # noqa: E402
+from conformax._inputs import as_labels  # noqa: E402
 
 LISTS = [[0.5, 1.0, 2.0], [3.0, 4.0, 5.0], [6.0, 7.0, 8.0], [9.0, 10.0, 11.5]]
 KINDS = [pa.list_(pa.float32()), pa.large_list(pa.float64()), pa.list_(pa.float16(), 3), pa.list_(pa.int64())]
@@ -48,10 +49,32 @@ def test_what_is_no_list_of_numbers_is_refused(column):
         _arrow.matrix(column)
 
 
+@pytest.mark.parametrize("labels_are", [None, "indices", "names"])
+@pytest.mark.parametrize("names", [None, ["cat", "dog", "owl"], [0, 1, 2], [10, 20, 30], ["no", "false", "true"]])
+@pytest.mark.parametrize(
+    "labels",
+    [[2, 0, 0], [10, 20], [1.0, 2.0], [1.5], [float("nan")], [1e300], [True, False], ["owl", "cat"], ["2", "1.0"], ["10"]]
+    + [["True", "false"], ["bird"], [3], [-1]],
+    ids=str,
+)
+def test_labels_are_read_by_one_rule(labels, names, labels_are):
+    read = lambda given, function: _outcome(lambda: function(given, 3, names, labels_are).tolist())
+    assert read(pa.array(labels), _arrow.labels) == read(labels, as_labels)
+
+
+def _outcome(work):
+    try:
+        return work()
+    except (TypeError, ValueError) as error:
+        return str(error)
+
+
 def test_labels():
     assert _arrow.labels(pa.array([2, 0], pa.int8()), 3).tolist() == [2, 0]
     assert _arrow.labels(pa.array(["b", "a"], pa.large_string()), 2, ["a", "b"]).tolist() == [1, 0]
-    assert _arrow.labels(pa.array([30, 10]), 2, [10, 30]).tolist() == [1, 0]
+    assert _arrow.labels(pa.array([30, 10]), 2, [10, 30], "names").tolist() == [1, 0]
+    assert _arrow.labels(pa.array([1, 0]), 2, [10, 30], "indices").tolist() == [1, 0]
+    assert _arrow.labels(pa.array([], pa.int64()), 2).tolist() == []
     for column, names, message in [
         (pa.array([0, None]), None, "label at row 8 is missing"),
         (pa.array([0, -1]), None, "label at row 8 is -1, but with 3 classes labels lie in 0..3"),

@@ -3,7 +3,8 @@
 //!
 //!     cargo run --release -p conformax-cli --example stream_alarm > docs/figures/stream-alarm.svg
 //!
-//! The table goes to standard error. Everything is drawn from seeds, so every run gives the same.
+//! The table goes to standard error. Everything is drawn from seeds, so every run gives the same. A number after `--` is
+//! that of the streams, for a look: 500 unless given, and twenty times as many in which nothing changes.
 #![allow(clippy::print_stdout, reason = "the figure is the output")]
 
 use std::path::Path;
@@ -12,14 +13,18 @@ use conformax::{Alarm, EntmaxScore, Generator, Logits, score_labels};
 use conformax_io::{Block, Data, LabelUse, Source, SourceOptions, Values};
 use conformax_plot::{Axis, Frame, Marker, Panel, Plot, Point, Series, Sheet, Style};
 use conformax_study::BUILT_IN;
+use rayon::prelude::*;
 
-/// Calibrating rows, rows before the change, and rows after it.
-const ROWS: [usize; 3] = [500, 500, 1_000];
-/// Streams for each delay, and for each rate of false alarms.
+/// Calibrating rows, and rows before the change.
+const ROWS: [usize; 2] = [500, 500];
+/// Streams for each delay, unless another number is given.
 const STREAMS: u64 = 500;
-const QUIET_STREAMS: u64 = 2_500;
+/// So many times as many for a rate of false alarms, which is small.
+const QUIET: u64 = 20;
 /// Capital of 100: at most one false alarm in a hundred streams.
 const RISES_AT: f64 = 4.605_170_185_988_092;
+/// Quantile of the normal distribution for an interval of 95 %.
+const NORMAL: f64 = 1.959_963_984_540_054;
 
 /// The scores of a benchmark's true labels, and which rows there are more of after a change.
 struct Scored {
@@ -37,18 +42,32 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         Style::plain("inputs shift", "#2f6db3", "", Marker::Square),
         Style::plain("nothing changes", "#5d6570", "4 3", Marker::Diamond),
     ];
-    eprintln!("| benchmark | false alarms | delay, labels shift | delay, inputs shift |\n|---|---|---|---|");
+    let streams = match std::env::args().nth(1) {
+        None => STREAMS,
+        Some(given) => given.parse()?,
+    };
+    eprintln!(
+        "| benchmark | labels after the change | false alarms (95 %) | labels shift: delay | risen | inputs shift: delay \
+         | risen |\n|---|---:|---:|---:|---:|---:|---:|"
+    );
     let mut panels = Vec::new();
     for built_in in BUILT_IN {
         let scored = scored(built_in.title, &read(built_in.name)?)?;
-        let all: Vec<usize> = (0..scored.scores.len()).collect();
-        let labels = delays(&scored, &scored.hard_labels, STREAMS)?;
-        let inputs = delays(&scored, &scored.close_calls, STREAMS)?;
-        let quiet = delays(&scored, &all, QUIET_STREAMS)?;
-        let false_alarms = quiet.iter().filter(|delay| delay.is_some()).count();
-        let share = false_alarms as f64 / QUIET_STREAMS as f64;
-        eprintln!("| {} | {share:.4} | {} | {} |", scored.title, told(&labels), told(&inputs));
-        panels.push(panel(&scored.title, &[&labels, &inputs, &quiet], &styles));
+        let (all, length) = ((0..scored.scores.len()).collect::<Vec<usize>>(), scored.length());
+        let labels = delays(&scored, &scored.hard_labels, streams)?;
+        let inputs = delays(&scored, &scored.close_calls, streams)?;
+        let quiet = delays(&scored, &all, QUIET * streams)?;
+        let (low, high) = interval(&quiet);
+        eprintln!(
+            "| {} | {length} | {:.4} ({low:.4} to {high:.4}) | {} | {:.3} | {} | {:.3} |",
+            scored.title,
+            share(&quiet),
+            told(&labels, length),
+            share(&labels),
+            told(&inputs, length),
+            share(&inputs),
+        );
+        panels.push(panel(&scored.title, length, &[&labels, &inputs, &quiet], &styles));
     }
     let panels: Vec<&Panel> = panels.iter().collect();
     let title = "Share of streams whose alarm has risen, by labels after the change";
@@ -105,59 +124,75 @@ fn scored(title: &str, block: &Block) -> Result<Scored, Box<dyn std::error::Erro
     })
 }
 
+impl Scored {
+    /// Labels after the change, as many as there are in every stream: half of the rows that nothing has seen by then,
+    /// less what chance may take of them.
+    fn length(&self) -> usize {
+        ((self.scores.len() - ROWS[0] - ROWS[1]) / 2 - 100) / 100 * 100
+    }
+}
+
 /// After how many labels of the changed rows the alarm rose, in each stream; `None` where it never did. One that rose
 /// before the change counts as a delay of 0.
 fn delays(scored: &Scored, changed: &[usize], streams: u64) -> conformax::Result<Vec<Option<u64>>> {
-    let [calibrating, before, after] = ROWS;
-    (0..streams)
-        .map(|stream| {
-            let mut generator = Generator::new(stream, "stream");
-            let mut order: Vec<usize> = (0..scored.scores.len()).collect();
-            generator.shuffle(&mut order);
-            let of = |rows: &[usize]| rows.iter().map(|row| scored.scores[*row]).collect::<Vec<f64>>();
-            let mut alarm = Alarm::new(&of(&order[..calibrating]), 0.01, stream)?;
-            for score in of(&order[calibrating..calibrating + before]) {
-                alarm.update(score, None)?;
-            }
-            // Rows that nothing has seen yet, of those there are more of now.
-            let is_changed = {
-                let mut marks = vec![false; scored.scores.len()];
-                changed.iter().for_each(|row| marks[*row] = true);
-                marks
-            };
-            let fresh: Vec<usize> = order[calibrating + before..]
-                .iter()
-                .copied()
-                .filter(|row| is_changed[*row])
-                .take(after)
-                .collect();
-            if alarm.highest() >= RISES_AT {
-                return Ok(Some(0));
-            }
-            for (row, score) in (1..).zip(of(&fresh)) {
-                alarm.update(score, None)?;
-                if alarm.highest() >= RISES_AT {
-                    return Ok(Some(row));
-                }
-            }
-            Ok(None)
-        })
-        .collect()
+    let mut is_changed = vec![false; scored.scores.len()];
+    changed.iter().for_each(|row| is_changed[*row] = true);
+    (0..streams).into_par_iter().map(|stream| delay(scored, &is_changed, stream)).collect()
 }
 
-/// `median (nine in ten)`.
-fn told(delays: &[Option<u64>]) -> String {
+fn delay(scored: &Scored, is_changed: &[bool], stream: u64) -> conformax::Result<Option<u64>> {
+    let [calibrating, before] = ROWS;
+    let mut order: Vec<usize> = (0..scored.scores.len()).collect();
+    Generator::new(stream, "stream").shuffle(&mut order);
+    let of = |rows: &[usize]| rows.iter().map(|row| scored.scores[*row]).collect::<Vec<f64>>();
+    let mut alarm = Alarm::new(&of(&order[..calibrating]), 0.01, stream)?;
+    for score in of(&order[calibrating..calibrating + before]) {
+        alarm.update(score, None)?;
+    }
+    if alarm.highest() >= RISES_AT {
+        return Ok(Some(0));
+    }
+    // Rows that nothing has seen yet, of those there are more of now.
+    let fresh = order[calibrating + before..].iter().copied().filter(|row| is_changed[*row]);
+    let fresh: Vec<usize> = fresh.take(scored.length()).collect();
+    assert_eq!(fresh.len(), scored.length(), "{}: stream {stream} runs out of rows", scored.title);
+    for (row, score) in (1..).zip(of(&fresh)) {
+        alarm.update(score, None)?;
+        if alarm.highest() >= RISES_AT {
+            return Ok(Some(row));
+        }
+    }
+    Ok(None)
+}
+
+/// The share of streams whose alarm rose.
+fn share(delays: &[Option<u64>]) -> f64 {
+    delays.iter().flatten().count() as f64 / delays.len() as f64
+}
+
+/// Where a share may be that was found in so many streams (Wilson 1927).
+fn interval(delays: &[Option<u64>]) -> (f64, f64) {
+    let (n, found, square) = (delays.len() as f64, share(delays), NORMAL * NORMAL);
+    let middle = found + square / (2.0 * n);
+    let half = NORMAL * (found * (1.0 - found) / n + square / (4.0 * n * n)).sqrt();
+    ((middle - half) / (1.0 + square / n), (middle + half) / (1.0 + square / n))
+}
+
+/// The delay that so large a share of the streams stays within.
+fn quantile(delays: &[Option<u64>], share: f64) -> Option<u64> {
     let mut sorted: Vec<u64> = delays.iter().map(|delay| delay.unwrap_or(u64::MAX)).collect();
     sorted.sort_unstable();
-    let at = |share: f64| match sorted[((sorted.len() - 1) as f64 * share) as usize] {
-        u64::MAX => format!("over {}", ROWS[2]),
-        delay => delay.to_string(),
-    };
+    Some(sorted[((sorted.len() - 1) as f64 * share) as usize]).filter(|delay| *delay != u64::MAX)
+}
+
+/// `median (9 in 10: …)`.
+fn told(delays: &[Option<u64>], length: usize) -> String {
+    let at = |share| quantile(delays, share).map_or(format!("over {length}"), |delay| delay.to_string());
     format!("{} (9 in 10: {})", at(0.5), at(0.9))
 }
 
-fn panel(title: &str, series: &[&Vec<Option<u64>>], styles: &[Style]) -> Panel {
-    let x = Axis::even("labels after the change", 0.0, ROWS[2] as f64);
+fn panel(title: &str, length: usize, series: &[&Vec<Option<u64>>; 3], styles: &[Style]) -> Panel {
+    let x = Axis::even("labels after the change", 0.0, length as f64);
     let mut plot = Plot::new(Frame::PLAIN, &x, &Axis::even("share of streams", 0.0, 1.0));
     for (delays, style) in series.iter().zip(styles) {
         let risen = |by: u64| delays.iter().flatten().filter(|delay| **delay <= by).count() as f64;
@@ -165,13 +200,24 @@ fn panel(title: &str, series: &[&Vec<Option<u64>>], styles: &[Style]) -> Panel {
             let y = risen(by) / delays.len() as f64;
             Point { x: by as f64, y, spread: (y, y), at: format!("{by} labels"), value: format!("{y:.3}") }
         };
-        let points = (0..=100).map(|step| point(step * ROWS[2] as u64 / 100)).collect();
+        let points = (0..=100).map(|step| point(step * length as u64 / 100)).collect();
         plot.line(&Series { style, is_procedure: false, points });
     }
+    let half = |delays: &[Option<u64>]| match quantile(delays, 0.5) {
+        Some(delay) => format!(", in half of them within {delay}"),
+        None => String::new(),
+    };
+    let [labels, inputs, quiet] = series;
     Panel {
         title: title.to_owned(),
         alternative: format!(
-            "{title}: the alarm rises soon where labels or inputs shift, and hardly ever otherwise."
+            "{title}: within {length} labels the alarm rises in {:.0} % of the streams where labels shift{}, in {:.0} % \
+             where inputs shift{}, and in {:.1} % where nothing changes.",
+            100.0 * share(labels),
+            half(labels),
+            100.0 * share(inputs),
+            half(inputs),
+            100.0 * share(quiet),
         ),
         size: Frame::PLAIN.size(),
         drawing: plot.finish(),

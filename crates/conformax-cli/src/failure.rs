@@ -163,6 +163,10 @@ fn any_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
     if let Some(error) = core.or_else(|| error.downcast_ref::<conformax::Error>()) {
         return hint_of_core(error);
     }
+    #[cfg(feature = "serve")]
+    if let Some(error) = error.downcast_ref::<conformax_serve::Error>() {
+        return crate::serve::hint(error);
+    }
     match error.downcast_ref::<conformax_io::Error>()?.problem() {
         Problem::Io(error) => hint_of_system(error.kind()),
         Problem::Changed => Some("run again when nothing else writes to it"),

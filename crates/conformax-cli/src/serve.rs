@@ -101,6 +101,20 @@ pub(crate) fn run(args: &ServeArgs, console: &mut Console<'_>) -> Result<(), Fai
     served.map_err(Failure::error)
 }
 
+/// What to do about it, in the words of the command.
+pub(crate) fn hint(error: &conformax_serve::Error) -> Option<&'static str> {
+    use conformax_serve::Error;
+    match error {
+        Error::NoJournal { .. } | Error::Locked { .. } => Some("give another folder with --state"),
+        Error::Open(_) => {
+            Some("set CONFORMAX_TOKEN to a secret that clients send as a bearer token, or say --insecure")
+        }
+        Error::Token(_) => Some("the token is what CONFORMAX_TOKEN holds"),
+        Error::NameTwice(_) => Some("name them: NAME=FILE"),
+        _ => None,
+    }
+}
+
 /// `NAME=FILE`, or a file under its own name.
 fn named(text: &str) -> (String, PathBuf) {
     match text.split_once('=') {

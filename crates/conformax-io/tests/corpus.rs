@@ -35,6 +35,7 @@ fn parquet() {
 #[test]
 fn arrow() {
     replay("arrow", |seed| data_files::read("arrow", seed));
+    replay("arrow", request::read_table);
 }
 
 #[test]

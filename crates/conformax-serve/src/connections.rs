@@ -7,21 +7,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use axum::http::StatusCode;
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 
 use crate::Limits;
 use crate::client_stream::ClientStream;
+use crate::problem::{KIND, Problem};
 
 /// How long to leave a system alone that has no room for another connection.
 const BREATH: Duration = Duration::from_millis(50);
 /// More headers than any client of ours sends.
 const HEADERS: usize = 64;
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
 
 /// Listens with room for as many clients at the door as may be inside. One who finds it full is not told so: its system
 /// asks again after a second, then after two, four and so on.
@@ -50,6 +51,7 @@ pub(crate) async fn answer(
     // Below that the library refuses.
     http.max_buf_size(limits.head.max(8 << 10));
     tokio::pin!(stopped);
+    let full = full();
     loop {
         let stream = tokio::select! {
             () = &mut stopped => break,
@@ -62,7 +64,8 @@ pub(crate) async fn answer(
             },
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
-            tell_full(&stream);
+            // Without waiting for whoever it is to listen.
+            let _ = stream.try_write(&full);
             continue;
         };
         // Answers are small and whole; waiting to fill a packet would only delay them.
@@ -80,7 +83,14 @@ pub(crate) async fn answer(
     let _ = tokio::time::timeout(limits.drain_time, graceful.shutdown()).await;
 }
 
-/// Says that there is no room, without waiting for whoever it is to listen.
-fn tell_full(stream: &TcpStream) {
-    let _ = stream.try_write(FULL);
+/// What a connection beyond the last is told, whatever it was about to ask.
+fn full() -> Vec<u8> {
+    let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "no more connections are held; try again");
+    let body = problem.to_json();
+    let head = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: {KIND}\r\ncontent-length: {}\r\nretry-after: 1\r\n\
+         connection: close\r\n\r\n",
+        body.len()
+    );
+    [head.as_bytes(), &body].concat()
 }

@@ -43,7 +43,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file under the name of a journal that is none.
-    #[error("{}: is not a journal of this version; move it away, or give another --state", path.display())]
+    #[error("{}: is not a journal of this version; move it away, or keep what is learned elsewhere", path.display())]
     NoJournal {
         /// The file.
         path: PathBuf,
@@ -57,7 +57,7 @@ pub enum Error {
         what: conformax::Error,
     },
     /// A state folder that another process uses.
-    #[error("{}: another process serves from this folder; stop it, or give another --state", path.display())]
+    #[error("{}: another process serves from this folder; stop it, or take another folder", path.display())]
     Locked {
         /// The folder.
         path: PathBuf,
@@ -71,19 +71,16 @@ pub enum Error {
         source: std::io::Error,
     },
     /// An address that others can reach, without a token.
-    #[error(
-        "{0} can be reached from other machines: set CONFORMAX_TOKEN to a secret that clients send as a bearer token, or \
-         say --insecure"
-    )]
+    #[error("{0} can be reached from other machines, and without a token anybody there could ask")]
     Open(SocketAddr),
     /// A token that nobody should use.
-    #[error("CONFORMAX_TOKEN must have at least 16 printable characters without spaces, got {0}")]
+    #[error("a token must have at least 16 printable characters without spaces, got {0}")]
     Token(usize),
     /// A name of a model that does not fit into addresses and file names.
     #[error("a model's name must be 1 to 64 letters, digits, dots, dashes or underscores, got {0:?}")]
     Name(String),
     /// Two models of one name.
-    #[error("two models are called {0:?}; name them: NAME=FILE")]
+    #[error("two models are called {0:?}")]
     NameTwice(String),
     /// No model at all.
     #[error("at least one model is needed")]

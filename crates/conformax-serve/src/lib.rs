@@ -110,7 +110,6 @@ pub fn serve(
 /// Picks up models whose files are replaced, and puts long journals together.
 async fn watch_files(app: Arc<App>) {
     loop {
-        tokio::time::sleep(LOOK * LOOKS_AT_FILES).await;
         let looking = Arc::clone(&app);
         // Reading a model takes as long as its file is large.
         let _ = tokio::task::spawn_blocking(move || looking.models.reload(&looking.note)).await;
@@ -119,5 +118,6 @@ async fn watch_files(app: Arc<App>) {
                 (app.note)(&format!("{name}: the journal could not be put together: {error}"));
             }
         }
+        tokio::time::sleep(LOOK * LOOKS_AT_FILES).await;
     }
 }

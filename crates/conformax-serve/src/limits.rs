@@ -24,6 +24,8 @@ pub struct Limits {
     pub journal: u64,
     /// Requests worked on at a time; others wait for their turn.
     pub requests: usize,
+    /// How many of them may be large; what is left is for requests that are over soon.
+    pub large: usize,
     /// Time for a request from its head to its answer.
     pub request_time: Duration,
     /// Time for a head to come, and for a connection to stay without one.
@@ -44,6 +46,7 @@ impl Default for Limits {
             rows: 100_000,
             journal: 64 << 20,
             requests: 256,
+            large: 16,
             request_time: Duration::from_secs(30),
             head_time: Duration::from_secs(60),
             write_time: Duration::from_secs(30),

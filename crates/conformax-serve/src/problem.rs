@@ -7,6 +7,9 @@ use serde::Serialize;
 
 use crate::Error;
 
+/// What the answer says it is.
+pub(crate) const KIND: &str = "application/problem+json";
+
 /// What was wanted, what came, and where: the row and the class where there is one.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Problem {
@@ -17,13 +20,16 @@ pub(crate) struct Problem {
     row: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     class: Option<usize>,
+    /// Whether it is the body's encoding, which the answer tells by a header and other problems must not.
+    #[serde(skip)]
+    is_packed: bool,
 }
 
 impl Problem {
     pub(crate) fn new(status: StatusCode, detail: impl std::fmt::Display) -> Self {
         let title = status.canonical_reason().unwrap_or("Error");
         let detail = conformax_io::printable(&detail.to_string()).to_string();
-        Self { status: status.as_u16(), title, detail, row: None, class: None }
+        Self { status: status.as_u16(), title, detail, row: None, class: None, is_packed: false }
     }
 
     /// The rows are not what the model takes.
@@ -35,10 +41,21 @@ impl Problem {
         Self::new(StatusCode::BAD_REQUEST, detail)
     }
 
+    /// The body is in an encoding that nobody here undoes.
+    pub(crate) fn packed(encoding: &[u8]) -> Self {
+        let found = String::from_utf8_lossy(encoding);
+        let detail = format!("wanted the content encoding identity, got {found:?}: send the body as it is");
+        Self { is_packed: true, ..Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, detail) }
+    }
+
     #[must_use]
     pub(crate) fn in_row(mut self, row: u64) -> Self {
         self.row.get_or_insert(row);
         self
+    }
+
+    pub(crate) fn to_json(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
     }
 
     /// The same with its row counted after so many others.
@@ -115,11 +132,13 @@ impl From<Error> for Problem {
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let body = serde_json::to_vec(&self).unwrap_or_default();
-        let kind = HeaderValue::from_static("application/problem+json");
-        let mut response = (status, [(header::CONTENT_TYPE, kind)], body).into_response();
+        let kind = HeaderValue::from_static(KIND);
+        let mut response = (status, [(header::CONTENT_TYPE, kind)], self.to_json()).into_response();
         if status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.is_packed {
+            response.headers_mut().insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
         }
         if status == StatusCode::SERVICE_UNAVAILABLE {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

@@ -99,6 +99,12 @@ impl Served {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Lets nobody predict or learn until what comes out is dropped.
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> impl Sized {
+        self.live()
+    }
+
     /// What predicts now.
     pub(crate) fn moment(&self) -> Moment {
         let live = self.live();
@@ -137,16 +143,25 @@ impl Served {
         self.live().stream.knows(name)
     }
 
-    /// Takes in a label; to be kept for good once [`settle`](Self::settle) has returned.
-    pub(crate) fn learn(&self, name: &str, label: u32) -> Result<Feedback, Error> {
+    /// Takes in labels, all of them or none; to be kept for good once [`settle`](Self::settle) has returned.
+    pub(crate) fn learn(&self, labels: &[(&str, u32)]) -> Result<Vec<Feedback>, Error> {
         let mut live = self.live();
         let Live { stream, journal, appended } = &mut *live;
-        if let (Some(journal), true) = (journal, stream.waits(name)) {
-            journal.append(&[Record::Label { id: name.to_owned(), label }])?;
-            *appended += 1;
+        if let Some(journal) = journal {
+            let waiting = labels.iter().filter(|(name, _)| stream.waits(name));
+            let records: Vec<Record> = waiting
+                .map(|(name, label)| Record::Label { id: (*name).to_owned(), label: *label })
+                .collect();
+            if !records.is_empty() {
+                journal.append(&records)?;
+                *appended += 1;
+            }
         }
-        // The label is one of the classes, and the row was checked.
-        Ok(stream.update(name, label).unwrap_or(Feedback::Unknown))
+        // The labels are some of the classes, and the rows were checked.
+        Ok(labels
+            .iter()
+            .map(|(name, label)| stream.update(name, *label).unwrap_or(Feedback::Unknown))
+            .collect())
     }
 
     /// Returns when everything that was taken in before the call is on the disk.

@@ -94,7 +94,7 @@ pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };
-pub use select::{PairCounter, Rival, Selection};
+pub use select::{PairCounter, Rival, Selection, WinnerCounter};
 pub use sets::{PredictionSets, Sets};
 pub use sorted_scores::{PValue, SortedScores};
 pub use spec::{Parameters, ScoreSpec};

@@ -12,8 +12,10 @@
 //! left, the same bound with the row's own labels in place of all classes settles most rows, see [`Rivals`].
 
 mod contest;
+mod winners;
 
 pub(crate) use self::contest::{Rivals, contested_set};
+pub use self::winners::WinnerCounter;
 
 use std::sync::Arc;
 

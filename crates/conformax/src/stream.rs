@@ -8,10 +8,11 @@
 mod alarm;
 mod counted;
 mod level;
+mod names;
 mod trace;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::sync::Arc;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock};
 
 use crate::kernel::math::ln;
 use crate::{
@@ -22,6 +23,7 @@ use crate::{
 pub use self::alarm::Alarm;
 pub(crate) use self::counted::Counted;
 pub use self::level::AdaptiveLevel;
+pub(crate) use self::names::Names;
 pub use self::trace::TracePoint;
 pub(crate) use self::trace::{MOST_POINTS, Trace};
 
@@ -129,8 +131,10 @@ pub struct StreamStatus {
 
 /// A calibrated score among rows that come one by one, with labels that come later or never.
 ///
-/// Memory: eight bytes for each logit of a row that waits, and at most 48 bytes for each label that the alarm compares
-/// with; [`StreamOptions::window`] bounds both. An update takes time logarithmic in the number of scores.
+/// Memory: for a row that waits eight bytes a logit, its name twice and at most 250 bytes; for a label that came lately
+/// its name twice and at most 200; for a score that the alarm compares with, of calibration or since, at most 96, and
+/// half as much again for a moment while its list grows. [`StreamOptions::window`] bounds all of them. A label takes
+/// time logarithmic in the number of scores, but for one in so many as the window has, which makes the alarm start over.
 ///
 /// ```
 /// use conformax::{Alpha, Calibration, EntmaxScore, Feedback, Logits, SortedScores, Stream, StreamOptions};
@@ -160,15 +164,31 @@ pub struct Stream<S> {
     pub(crate) sizes: VecDeque<u32>,
     /// What waits, by when it was predicted.
     pub(crate) waiting: BTreeMap<u64, Waiting>,
-    /// The names of rows that lately got their labels, the latest last.
-    pub(crate) labelled: VecDeque<String>,
+    /// The names of rows that lately got their labels.
+    pub(crate) labelled: Names,
     pub(crate) trace: Trace,
     /// Made from the above.
     pub(crate) places: BTreeMap<String, u64>,
-    pub(crate) had_label: BTreeSet<String>,
     pub(crate) recent_hits: u64,
     pub(crate) recent_sizes: u64,
-    pub(crate) predictor: Arc<Predictor<S>>,
+    pub(crate) predictor: Made<Arc<Predictor<S>>>,
+}
+
+/// Something that follows from the rest, once it is asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct Made<T>(OnceLock<T>);
+
+impl<T> Default for Made<T> {
+    fn default() -> Self {
+        Self(OnceLock::new())
+    }
+}
+
+impl<T> PartialEq for Made<T> {
+    /// Whether it was asked for makes no difference.
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl<S: Score + Clone> Stream<S> {
@@ -190,7 +210,6 @@ impl<S: Score + Clone> Stream<S> {
         }
         let level = AdaptiveLevel::new(alpha, options.step, options.decay)?;
         let alarm = Alarm::by_group(scores_of(&calibration), JUMP, options.seed)?;
-        let predictor = Arc::new(predictor_at(&calibration, alpha, alpha.value()));
         Ok(Self {
             calibration,
             options,
@@ -203,13 +222,12 @@ impl<S: Score + Clone> Stream<S> {
             hits: VecDeque::new(),
             sizes: VecDeque::new(),
             waiting: BTreeMap::new(),
-            labelled: VecDeque::new(),
+            labelled: Names::default(),
             trace: Trace::default(),
             places: BTreeMap::new(),
-            had_label: BTreeSet::new(),
             recent_hits: 0,
             recent_sizes: 0,
-            predictor,
+            predictor: Made::default(),
         })
     }
 
@@ -218,9 +236,15 @@ impl<S: Score + Clone> Stream<S> {
         self.level.level()
     }
 
-    /// What predicts at this level: sets of any number of rows, without a trace in the stream.
+    /// What predicts at this level: sets of any number of rows, without a trace in the stream. The first call after a
+    /// label takes time for every group.
     pub fn predictor(&self) -> Arc<Predictor<S>> {
-        Arc::clone(&self.predictor)
+        Arc::clone(self.made_predictor())
+    }
+
+    fn made_predictor(&self) -> &Arc<Predictor<S>> {
+        let make = || Arc::new(predictor_at(&self.calibration, self.alpha(), self.level()));
+        self.predictor.0.get_or_init(make)
     }
 
     /// The evidence behind it.
@@ -239,9 +263,12 @@ impl<S: Score + Clone> Stream<S> {
     }
 
     /// How far the share of misses may be from the level asked for, whatever came, where every label comes before the
-    /// next row.
+    /// next row. Infinite with [`Masked::Never`]: an impossible label is in no set, however low the level.
     pub fn bound(&self) -> f64 {
-        self.level.bound()
+        match self.calibration.masked() {
+            Masked::Allowed => self.level.bound(),
+            Masked::Never => f64::INFINITY,
+        }
     }
 
     /// Labels that count, which is what the next one's draw depends on.
@@ -265,7 +292,7 @@ impl<S: Score + Clone> Stream<S> {
     /// The same without waiting for labels.
     pub fn sets<T: Logit>(&self, logits: Logits<'_, T>) -> Result<PredictionSets> {
         expect_classes(&self.calibration, logits.classes())?;
-        self.predictor.predict(logits)
+        self.made_predictor().predict(logits)
     }
 
     /// Takes in rows that [`predictor`](Self::predictor) gave these sets when the level was `level`, for callers who
@@ -299,16 +326,14 @@ impl<S: Score + Clone> Stream<S> {
 
     /// Whether the stream knows what became of a row of this name: it waits for its label, or had it lately.
     pub fn knows(&self, name: &str) -> bool {
-        self.waits(name) || self.had_label.contains(name)
+        self.waits(name) || self.labelled.contains(name)
     }
 
     fn wait(&mut self, waiting: Waiting, size: usize) {
         if let Some(earlier) = self.places.insert(waiting.id.clone(), self.predicted) {
             self.waiting.remove(&earlier);
         }
-        if self.had_label.remove(&waiting.id) {
-            self.labelled.retain(|id| *id != waiting.id);
-        }
+        self.labelled.remove(&waiting.id);
         self.waiting.insert(self.predicted, waiting);
         self.predicted += 1;
         while self.waiting.len() as u64 > self.most_waiting() {
@@ -327,7 +352,7 @@ impl<S: Score + Clone> Stream<S> {
     /// Takes in the label of a row that was predicted under this name. An error leaves everything as it was.
     pub fn update(&mut self, name: &str, label: u32) -> Result<Feedback> {
         let Some(place) = self.places.get(name) else {
-            return Ok(if self.had_label.contains(name) { Feedback::Repeated } else { Feedback::Unknown });
+            return Ok(if self.labelled.contains(name) { Feedback::Repeated } else { Feedback::Unknown });
         };
         let Some(waiting) = self.waiting.get(place) else { unreachable!("a place is of a row that waits") };
         let classes = self.calibration.classes();
@@ -345,7 +370,7 @@ impl<S: Score + Clone> Stream<S> {
         self.places.remove(name);
         self.waiting.remove(&place);
         self.level.take_in(!covered);
-        self.predictor = Arc::new(predictor_at(&self.calibration, self.alpha(), self.level()));
+        self.predictor = Made::default();
         self.note_label(name, covered);
         let rose = self.note_alarm()?;
         Ok(Feedback::Counted { covered, p_value, rose })
@@ -379,12 +404,9 @@ impl<S: Score + Clone> Stream<S> {
         if self.hits.len() as u64 > self.most_recent() {
             self.recent_hits -= u64::from(self.hits.pop_front().unwrap_or_default());
         }
-        self.labelled.push_back(name.to_owned());
-        self.had_label.insert(name.to_owned());
-        if self.labelled.len() as u64 > self.most_waiting()
-            && let Some(oldest) = self.labelled.pop_front()
-        {
-            self.had_label.remove(&oldest);
+        self.labelled.push(name);
+        if self.labelled.len() as u64 > self.most_waiting() {
+            self.labelled.remove_first();
         }
         let status = self.status();
         self.trace.push(TracePoint {
@@ -450,10 +472,8 @@ impl<S: Score + Clone> Stream<S> {
     /// Makes what follows from the rest, after reading bytes.
     pub(crate) fn derived(mut self) -> Self {
         self.places = self.waiting.iter().map(|(place, waiting)| (waiting.id.clone(), *place)).collect();
-        self.had_label = self.labelled.iter().cloned().collect();
         self.recent_hits = self.hits.iter().map(|hit| u64::from(*hit)).sum();
         self.recent_sizes = self.sizes.iter().map(|size| u64::from(*size)).sum();
-        self.predictor = Arc::new(predictor_at(&self.calibration, self.alpha(), self.level()));
         self
     }
 }
@@ -496,6 +516,22 @@ fn threshold(scores: &SortedScores, alpha: Alpha, level: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::EntmaxScore;
+
+    /// However many groups there are, a label asks for no threshold: the row after it does.
+    #[test]
+    fn a_label_makes_no_predictor() {
+        let scores = SortedScores::new((0..50).map(f64::from).collect()).unwrap();
+        let calibration = Calibration::from_scores(EntmaxScore::default(), 3, scores).unwrap();
+        let alpha = Alpha::new(0.1).unwrap();
+        let mut stream = Stream::new(calibration, alpha, StreamOptions::default()).unwrap();
+        for name in ["a", "b"] {
+            stream.predict(Logits::new(&[2.0, 1.0, 0.0], 3).unwrap(), &[name]).unwrap();
+            assert!(stream.predictor.0.get().is_some());
+            stream.update(name, 2).unwrap();
+            assert!(stream.predictor.0.get().is_none());
+        }
+    }
 
     #[test]
     fn a_threshold_takes_exactly_the_scores_whose_p_value_exceeds_the_level() {

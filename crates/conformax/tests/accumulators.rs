@@ -9,7 +9,7 @@ use crate::common::entmax;
 use conformax::{
     Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Loss, Masked, PairCounter, Predictor,
     Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch,
-    Thresholds, Tuner, WeightRule, WeightedScores, entmax_grid, row_fingerprints,
+    Thresholds, Tuner, WeightRule, WeightedScores, WinnerCounter, entmax_grid, row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
@@ -68,6 +68,7 @@ accumulates! {
     Tuner: |it, rows| it.extend(rows), |it, _| it;
     SizeCounter: |it, rows| it.extend(rows.logits()), |it, _| it;
     PairCounter: |it, rows| it.extend(rows.logits()), |it, _| it;
+    WinnerCounter: |it, rows| it.extend(rows), |it, _| it;
     // It says which row had a part in the model first, and so has to know where a shard begins.
     Evaluator: |it, rows| it.extend(rows), Evaluator::from_row;
     ThresholdSearch: |it, rows| it.extend(rows), |it, _| it;
@@ -124,6 +125,7 @@ accumulator_laws! {
         .remembering(Remember::Rows);
     size_counter: sizes();
     pair_counter: pairs();
+    winner_counter: winners();
     evaluator: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap()
         .watching_for(vec![RowSet::new(row_fingerprints(rows().rows().rows(100..300)))]);
     threshold_search: ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1), alpha(0.02)]).unwrap()
@@ -167,6 +169,15 @@ fn pairs() -> PairCounter<ScoreSpec> {
     let mut tuner = Tuner::new(grid, 12, alpha(0.1)).unwrap();
     tuner.extend(rows().labelled()).unwrap();
     tuner.finish_selecting().unwrap()
+}
+
+/// Of a choice that is close: several candidates are left.
+fn winners() -> WinnerCounter<ScoreSpec> {
+    let mut pairs = pairs();
+    pairs.extend(rows().rows()).unwrap();
+    let selection = pairs.finish().unwrap();
+    assert!(selection.alive().iter().filter(|alive| **alive).count() > 1, "{:?}", selection.alive());
+    WinnerCounter::new(selection)
 }
 
 /// The search after its first pass, over the same rows.

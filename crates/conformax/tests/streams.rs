@@ -218,6 +218,119 @@ fn impossible_labels_are_missed_at_any_level() {
     assert!(stream.level() < 0.0);
 }
 
+/// Every row has the one label that no set may hold: the level falls without end, and nothing bounds the misses.
+#[test]
+fn impossible_labels_leave_no_bound() {
+    let never = by(Taxonomy::All).with_masked(Masked::Never);
+    let mut row = vec![0.0; CLASSES];
+    row[3] = f64::NEG_INFINITY;
+    for (calibration, misses_all) in [(never, true), (by(Taxonomy::All), false)] {
+        let options = StreamOptions { step: 0.05, decay: None, ..StreamOptions::default() };
+        let mut stream = Stream::new(calibration, alpha(0.1), options).unwrap();
+        for _ in 0..2_000 {
+            stream.predict(Logits::new(&row, CLASSES).unwrap(), &["now"]).unwrap();
+            stream.update("now", 3).unwrap();
+        }
+        let missed = 1.0 - stream.status().covered as f64 / 2_000.0;
+        assert_eq!(missed == 1.0, misses_all);
+        assert!((missed - 0.1).abs() <= stream.bound());
+        assert_eq!(stream.bound().is_infinite(), misses_all);
+    }
+}
+
+/// The oracle's stream, of whose rows it gives the scores of the true labels: a label `s` below the best one of its row
+/// scores `s`. The level of each row, its p-value, whether it is missed, and the capital of an alarm with these scores.
+#[test]
+fn a_stream_over_the_scores_of_the_oracle_is_the_oracles() {
+    let text = std::fs::read_to_string(common::npy::golden("methods.json")).unwrap();
+    let file: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let number = |value: &serde_json::Value| {
+        value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())
+    };
+    let numbers =
+        |value: &serde_json::Value| value.as_array().unwrap().iter().map(number).collect::<Vec<f64>>();
+    let labels: Vec<u32> = numbers(&file["labels"]).iter().map(|label| *label as u32).collect();
+    let logits: Vec<f64> = file["logits"].as_array().unwrap().iter().flat_map(numbers).collect();
+    let (classes, n) = (logits.len() / labels.len(), file["n_cal"].as_u64().unwrap() as usize);
+    let rows = Logits::new(&logits, classes).unwrap();
+    let oracle = &file["stream"];
+    let score = ScoreSpec::Entmax(entmax(number(&oracle["gamma"])));
+    let mut calibrator = Calibrator::new(score, classes).unwrap();
+    calibrator.extend(rows.rows(0..n).labelled(&labels[..n]).unwrap()).unwrap();
+    let calibration = calibrator.finish().unwrap();
+    let (scores, p_values) = (numbers(&oracle["scores"]), numbers(&oracle["p_values"]));
+    for (name, step, decay, error) in
+        [("constant_step_0.05", 0.05, None, 0.0), ("decaying_step", 0.2, Some(0.6), 1e-13)]
+    {
+        let options = StreamOptions { step, decay, seed: 5, ..StreamOptions::default() };
+        let mut stream = Stream::new(calibration.clone(), alpha(number(&oracle["alpha"])), options).unwrap();
+        let mut alarm = Alarm::new(calibration.groups()[0].as_slice(), 0.01, 5).unwrap();
+        let (levels, missed) = (numbers(&oracle[name]["level"]), numbers(&oracle[name]["missed"]));
+        assert_eq!((levels.len(), missed.len()), (scores.len(), scores.len()));
+        for (row, score) in scores.iter().enumerate() {
+            let off = (stream.level() - levels[row]).abs();
+            assert!(off <= error, "{name}, row {row}: {} for {}", stream.level(), levels[row]);
+            let mut logits = vec![f64::NEG_INFINITY; classes];
+            logits[..2].copy_from_slice(&[*score, 0.0]);
+            let sets = stream.predict(Logits::new(&logits, classes).unwrap(), &["now"]).unwrap();
+            let told = stream.update("now", 1).unwrap();
+            let Feedback::Counted { covered, p_value, .. } = told else { panic!("it waits: {told:?}") };
+            assert_eq!((covered, p_value), (missed[row] == 0.0, p_values[row]), "{name}, row {row}");
+            assert_eq!(sets.get(0).unwrap().contains(&1), covered, "{name}, row {row}");
+            let wanted = alarm.update(*score, None).unwrap();
+            assert_eq!(stream.status().log_capital, wanted, "{name}, row {row}");
+        }
+        let hits = missed.iter().filter(|missed| **missed == 0.0).count() as u64;
+        assert_eq!(stream.status().covered, hits);
+    }
+}
+
+/// Every other label comes a few rows late and some never do: what is averaged over are the last labels and the last
+/// sets, whichever they are of, and a window has an edge.
+#[test]
+fn running_averages_are_those_over_the_last_labels_and_sets() {
+    for (window, wanted) in [(Some(7), 7), (Some(1), 1), (None, 1_000)] {
+        let rows = if window.is_some() { 60 } else { 2_500 };
+        let data = data(rows, 10);
+        let options = StreamOptions { window, ..StreamOptions::default() };
+        let mut stream = Stream::new(by(Taxonomy::All), alpha(0.2), options).unwrap();
+        let (mut sets, mut sizes, mut hits) = (Vec::new(), Vec::new(), Vec::new());
+        for row in 0..rows {
+            let logits = data.rows().rows(row..row + 1);
+            let set = stream.predict(logits, &[&row.to_string()]).unwrap().get(0).unwrap().to_vec();
+            sizes.push(set.len() as f64);
+            sets.push(set);
+            let labelled = match row % 4 {
+                0 => Some(row),
+                1 => row.checked_sub(6),
+                2 => row.checked_sub(1),
+                _ => None,
+            };
+            if let Some(labelled) = labelled {
+                let label = data.labels[labelled];
+                let told = stream.update(&labelled.to_string(), label).unwrap();
+                if let Feedback::Counted { covered, .. } = told {
+                    assert_eq!(covered, sets[labelled].contains(&label));
+                    hits.push(f64::from(u8::from(covered)));
+                }
+            }
+            let mean = |all: &[f64]| {
+                let last = &all[all.len().saturating_sub(wanted)..];
+                (!last.is_empty()).then(|| last.iter().sum::<f64>() / last.len() as f64)
+            };
+            let status = stream.status();
+            assert_eq!(status.recent_coverage, mean(&hits), "window {window:?}, row {row}");
+            assert_eq!(status.recent_size, mean(&sizes), "window {window:?}, row {row}");
+            assert_eq!(status.recent_labelled, hits.len().min(wanted) as u64);
+            assert_eq!(status.recent_predicted, sizes.len().min(wanted) as u64);
+            if let Some(point) = stream.trace().last().filter(|point| point.labelled == hits.len() as u64) {
+                assert_eq!(Some(point.coverage), mean(&hits), "window {window:?}, row {row}");
+            }
+        }
+        assert!(hits.len() > wanted);
+    }
+}
+
 #[test]
 fn largest_ranks_go_into_the_scores_of_labels() {
     let calibration = by(Taxonomy::All).with_ranks(Ranks::new(vec![1; CLASSES]).unwrap()).unwrap();

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from ._inputs import class_of, integers_are_names
 from ._schemes import group_text
 
 
@@ -77,11 +77,18 @@ def _floats(values: Any) -> np.ndarray:
 
 
 def labels(
-    column: Any, classes: int, names: Sequence[Any] | None = None, *, first_row: int = 0
+    column: Any,
+    classes: int,
+    names: Sequence[Any] | None = None,
+    labels_are: str | None = None,
+    *,
+    first_row: int = 0,
 ) -> np.ndarray:
-    """Class indices as `uint32`, from integers, or from names where the classes have names.
+    """Class indices as `uint32`, by the rule of `as_labels`.
 
     >>> labels(pa.array(["b", "a"]), 2, ["a", "b"])
+    array([1, 0], dtype=uint32)
+    >>> labels(pa.array([1.0, 0.0]), 2, ["a", "b"])
     array([1, 0], dtype=uint32)
     >>> labels(pa.array([0, 7]), 3)
     Traceback (most recent call last):
@@ -91,19 +98,33 @@ def labels(
     if column.null_count:
         row = first_row + _first(column.is_null())
         raise RowError(f"label at row {row} is missing", row)
-    if names is not None:
-        found = pc.index_in(column, value_set=pa.array(list(names)).cast(column.type))
-        if found.null_count:
-            place = _first(found.is_null())
-            what = f"{column[place].as_py()!r}, which is none of the {classes} classes"
-            raise RowError(f"label at row {first_row + place} is {what}", first_row + place)
-        return found.to_numpy().astype(np.uint32)
+    asked = labels_are is None and integers_are_names(names)
+    if labels_are == "names" or asked or not pa.types.is_integer(column.type):
+        return _looked_up(column, classes, names, labels_are, first_row)
     indices = column.to_numpy(zero_copy_only=False)
     outside = np.flatnonzero((indices < 0) | (indices >= classes))
     if len(outside):
         row, label = first_row + int(outside[0]), indices[outside[0]]
         raise RowError(f"label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}", row)
     return indices.astype(np.uint32)
+
+
+def _looked_up(
+    column: Any, classes: int, names: Sequence[Any] | None, labels_are: str | None, first_row: int
+) -> np.ndarray:
+    """The same one value at a time, of which there are few."""
+    encoded = column.dictionary_encode()
+    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
+    places, values, found = encoded.indices.to_numpy(), encoded.dictionary.to_pylist(), []
+    # Backwards, so that what stays for each value is the first row that has it.
+    first_of = np.empty(len(values), dtype=np.int64)
+    first_of[places[::-1]] = np.arange(len(places))[::-1]
+    for value, row in zip(values, first_row + first_of):
+        try:
+            found.append(class_of(value, int(row), classes, names, labels_are))
+        except (TypeError, ValueError) as error:
+            raise RowError(str(error), int(row)) from None
+    return np.asarray(found, dtype=np.uint32)[places]
 
 
 def lists(offsets: np.ndarray, indices: np.ndarray, names: Any = None) -> Any:

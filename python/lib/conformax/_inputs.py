@@ -385,13 +385,25 @@ def _index_of(names: Sequence[Any] | None) -> dict[Any, int]:
 
 
 def _ask_about_integers(label: Any, row: int, names: Sequence[Any] | None) -> None:
-    """An error where classes have integers for names, other than those that merely count."""
-    known = [] if names is None else [_whole_number(name) for name in np.asarray(names).tolist()]
-    if any(name is not None for name in known) and known != list(range(len(known))):
+    """An error where an integer may mean either."""
+    if integers_are_names(names):
         raise ValueError(
             f"label at row {row} is {label}, an index or a name, for classes have integers for names: say "
             'labels_are="indices" or labels_are="names"'
         )
+
+
+def integers_are_names(names: Sequence[Any] | None) -> bool:
+    """Whether classes have integers for names, other than those that merely count."""
+    known = [] if names is None else [_whole_number(name) for name in np.asarray(names).tolist()]
+    return any(name is not None for name in known) and known != list(range(len(known)))
+
+
+def class_of(
+    label: Any, row: int, classes: int, names: Sequence[Any] | None, labels_are: str | None = None
+) -> int:
+    """The class of one label, by the rule of `as_labels`; messages call it that of this row."""
+    return _class_of(label, row, classes, names, _index_of(names), labels_are)
 
 
 def _whole_number(label: Any) -> int | None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import uuid
 from functools import partial
 
 import numpy as np
@@ -193,6 +196,16 @@ def test_thresholds_in_constant_memory(data, rows, partitions):
     assert found.predict_set(rows[0]) == wanted.predict_set(rows[0])
 
 
+def test_thresholds_have_the_bytes_of_the_commands_file(data, rows, tmp_path):
+    np.savez(tmp_path / "rows.npz", logits=rows[0], labels=rows[1].astype(np.int32))
+    words = ["calibrate", "rows.npz", "--thresholds-only", "--alpha", "0.1", "--alpha", "0.02", "-o", "model.json"]
+    command = [sys.executable, "-c", "from conformax._command import main; main()", *words]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    found = cs.calibrate(skewed(data), logits="logits", label="label", alpha=[0.1, 0.02], thresholds_only=True)
+    found.save(tmp_path / "found.json")
+    assert (tmp_path / "found.json").read_text() == (tmp_path / "model.json").read_text()
+
+
 def test_accumulators_of_one_size_are_merged_by_the_executors(data, model, monkeypatch):
     trees, plain = [], RDD.treeAggregate
     monkeypatch.setattr(RDD, "treeAggregate", lambda *given: trees.append(given) or plain(*given))
@@ -249,10 +262,8 @@ def test_all_rows_choose_as_on_one_machine(data, rows, over):
     given = {"score": "entmax" if over == "gamma" else "raps", "alpha": 0.05}
     found = cs.tune(skewed(data), logits="logits", label="label", rows="all", over=over, **given)
     wanted = SplitConformalClassifier(**given).tune(*rows, over=over, rows="all")
-    facts = [
-        [{**candidate, "wins": None} for candidate in model.tuning_["candidates"]] for model in (found, wanted)
-    ]
-    assert facts[0] == facts[1]
+    assert file_of(found) == file_of(wanted)
+    assert sum(candidate["wins"] for candidate in found.tuning_["candidates"]) == len(rows[1])
     assert found.predict_set(rows[0]) == wanted.predict_set(rows[0])
     sets = cs.predict(found, data, logits="logits", keep=["id"]).orderBy("id").collect()
     assert [row["size"] for row in sets] == wanted.predict_set(rows[0]).sizes.tolist()
@@ -330,6 +341,38 @@ def test_names_of_classes(data, rows):
     assert [row["labels"] for row in sets.sort("id").collect()] == wanted.predict_set(rows[0]).labels()
 
 
+@pytest.mark.parametrize(
+    ("column", "given"),
+    [
+        (F.col("label"), {"classes": NAMES}),
+        (F.col("label").cast("double"), {}),
+        (F.col("label").cast("string"), {"classes": NAMES}),
+        (F.col("label") + 10, {"classes": list(range(10, 20)), "labels_are": "names"}),
+        (F.col("label"), {"classes": list(range(10, 20)), "labels_are": "indices"}),
+    ],
+)
+def test_labels_are_read_by_the_rule_of_one_machine(data, rows, column, given):
+    df = data.withColumn("it", column)
+    labels = np.array([row["it"] for row in df.select("id", "it").sort("id").collect()])
+    classes, options = given.get("classes"), {key: given[key] for key in given if key != "classes"}
+    wanted = SplitConformalClassifier(**options).calibrate(rows[0], labels, classes=classes)
+    found = cs.calibrate(df, logits="logits", label="it", **given)
+    assert file_of(found) == file_of(wanted)
+    with pytest.warns(ConformaxWarning, match="also calibrated"):
+        evaluated = cs.evaluate(found, df, logits="logits", label="it", allow_seen=True)
+    with pytest.warns(ConformaxWarning, match="also calibrated"):
+        assert repr(dict(evaluated)) == repr(dict(wanted.evaluate(rows[0], labels, allow_seen=True)))
+
+
+def test_true_and_false_are_labels(data, rows):
+    wanted = SplitConformalClassifier().calibrate(rows[0][:, :2], rows[1] % 2 == 1)
+    df = data.select(F.slice("logits", 1, 2).alias("logits"), (F.col("label") % 2 == 1).alias("odd"))
+    assert file_of(cs.calibrate(df, logits="logits", label="odd")) == file_of(wanted)
+    halves = df.withColumn("half", F.lit(0.5).cast("double")).coalesce(1)
+    with pytest.raises(cs.BadRowError, match="label at row 0 is 0.5, which is not a whole number"):
+        cs.calibrate(halves, logits="logits", label="half")
+
+
 def test_a_column_per_class_is_known_by_its_name(data, rows):
     wanted = SplitConformalClassifier().calibrate(rows[0][:2000], rows[1][:2000])
     train, test = data.filter("id < 2000"), data.filter("id >= 2000")
@@ -366,13 +409,19 @@ class NoJobs:
     """Fails where a job is started."""
 
     def __init__(self, spark) -> None:
-        self.tracker, self.group = spark.sparkContext, "no jobs"
+        # Of its own: what others started under a name would count.
+        self.tracker, self.group = spark.sparkContext, str(uuid.uuid4())
 
     def __enter__(self) -> None:
         self.tracker.setJobGroup(self.group, "schema errors come first")
 
     def __exit__(self, *_) -> None:
         assert list(self.tracker.statusTracker().getJobIdsForGroup(self.group)) == []
+
+
+def test_a_job_is_seen(spark, data):
+    with pytest.raises(AssertionError), NoJobs(spark):
+        data.count()
 
 
 @pytest.mark.parametrize(
@@ -385,8 +434,9 @@ class NoJobs:
         ({"logits": ["class 0", "class 0"]}, ValueError, "two columns 'class 0'"),
         ({"logits": []}, ValueError, "at least one column"),
         ({"label": "name"}, ValueError, "labels in 'name' are text: give `classes`"),
-        ({"label": "class 0"}, TypeError, "integers or text, and 'class 0' is float"),
-        ({"classes": NAMES}, TypeError, "labels in 'label' are int, and the classes have names"),
+        ({"label": "logits"}, TypeError, "numbers, text or booleans, and 'logits' is array<float>"),
+        ({"classes": range(10, 20)}, ValueError, "are int, indices or names, for classes have integers for names: say"),
+        ({"labels_are": "names"}, ValueError, "needs `classes`"),
         ({"classes": NAMES[:1] * 2, "label": "name"}, ValueError, "differ from one another"),
         ({"logits": NAMES, "classes": NAMES[1:], "label": "name"}, ValueError, "10 classes but 9 names"),
         ({"key": "nobody"}, ValueError, "no column 'nobody'"),
@@ -400,6 +450,58 @@ def test_schema_errors_come_before_any_job(spark, data, given, error, message):
     df = data.withColumn("texts", F.array("name"))
     with NoJobs(spark), pytest.raises(error, match=message):
         cs.calibrate(df, **{"logits": "logits", "label": "label", **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"logits": "nothing"}, ValueError, "no column 'nothing'"),
+        ({"label": "texts"}, TypeError, "numbers, text or booleans, and 'texts' is array<string>"),
+        ({"tuning": "nothing"}, ValueError, "no column 'nothing'"),
+        ({"tuning": "label"}, TypeError, "boolean column, got int"),
+        ({"grid": []}, ValueError, "candidate"),
+        ({"over": "colour"}, ValueError, "over"),
+        ({"by": "class"}, ValueError, "for one threshold"),
+        ({"alpha": [0.1, 0.2]}, ValueError, "one level, got 2"),
+    ],
+)
+def test_schema_errors_of_tuning_come_before_any_job(spark, data, given, error, message):
+    df = data.withColumn("texts", F.array("name"))
+    with NoJobs(spark), pytest.raises(error, match=message):
+        cs.tune(df, **{"logits": "logits", "label": "label", "tuning": F.col("id") % 2 == 0, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "message"),
+    [
+        ({"logits": "name"}, TypeError, "arrays of numbers or ML vectors, and 'name' is string"),
+        ({"logits": NAMES[1:]}, ValueError, "wanted 10 classes, got 9 columns"),
+        ({"key": "nobody"}, ValueError, "no column 'nobody'"),
+        ({"groups": "name"}, ValueError, "do not go by groups"),
+        ({"weights": "id"}, ValueError, "do not go by weights"),
+        ({"alpha": 2}, ValueError, "alpha"),
+    ],
+)
+@pytest.mark.parametrize("face", ["predict", "evaluate"])
+def test_schema_errors_of_models_in_use_come_before_any_job(spark, data, model, face, given, error, message):
+    given = {"logits": "logits", **({"label": "label"} if face == "evaluate" else {}), **given}
+    with NoJobs(spark), pytest.raises(error, match=message):
+        getattr(cs, face)(model, data, **given)
+
+
+@pytest.mark.parametrize(
+    ("face", "given", "error", "message"),
+    [
+        ("predict", {"keep": ["nothing"]}, ValueError, "no column 'nothing'"),
+        ("predict", {"keep": ["id", "id"]}, ValueError, "two columns 'id'"),
+        ("evaluate", {"label": "nothing"}, ValueError, "no column 'nothing'"),
+        ("evaluate", {"label": "name"}, ValueError, "are text: give `classes`"),
+        ("evaluate", {"label": "logits"}, TypeError, "numbers, text or booleans"),
+    ],
+)
+def test_schema_errors_of_one_face_come_before_any_job(spark, data, model, face, given, error, message):
+    with NoJobs(spark), pytest.raises(error, match=message):
+        getattr(cs, face)(model, data, **{"logits": "logits", **given})
 
 
 @pytest.mark.parametrize(

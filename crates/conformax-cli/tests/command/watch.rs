@@ -1,10 +1,14 @@
 //! `conformax watch`: rows and labels in, an answer to each, the same wherever a run is divided.
 
 use std::io::{BufRead, BufReader, Write};
+#[cfg(target_os = "linux")]
+use std::process::Command;
 use std::process::Stdio;
 
 use conformax::Stream;
 
+#[cfg(target_os = "linux")]
+use crate::folder::skipped;
 use crate::folder::{CLASSES, Folder, Rows, lines, wait_until};
 
 /// Rows of which some have their label at once, some later, some never, some twice, and some no id.
@@ -227,6 +231,71 @@ fn the_state_is_never_far_behind_the_answers() {
     let code = conformax_cli::run(words, &mut answers, &mut Vec::new());
     assert_eq!((code.code(), answers.lines), (0, 2_500));
     assert!(answers.furthest <= 1_000, "{}", answers.furthest);
+}
+
+/// Killed while it was about to leave its state: that is behind the answers, and the lines from there on, given again,
+/// are answered with the same bytes.
+#[cfg(debug_assertions)]
+#[test]
+fn lines_given_again_after_a_kill_are_answered_with_the_same_bytes() {
+    let folder = Folder::with_model();
+    let events = events(&Rows::new(60, 9));
+    let whole = folder.run_with("watch model.json -", events.join("\n").as_bytes()).ok();
+    let wanted: Vec<&str> = whole.out.lines().collect();
+    let before = 17;
+    folder.run_with("watch model.json - --state s", events[..before].join("\n").as_bytes()).ok();
+    let left = folder.read("s");
+    let mut command = folder.command("watch model.json - --state s");
+    // Held with the new state written and not yet in its place.
+    let mut child = command.stdin(Stdio::piped()).env("CONFORMAX_HOLD", "synced s").spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    input.write_all((events[before..].join("\n") + "\n").as_bytes()).unwrap();
+    assert!(told.any(|line| line.unwrap() == "held: synced s"));
+    child.kill().unwrap();
+    let answered = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+    let answered: Vec<&str> = answered.lines().collect();
+    assert!(!answered.is_empty(), "it has answered what its state does not know");
+    assert_eq!(answered, wanted[before..before + answered.len()]);
+    assert!(folder.read("s") == left);
+    let again = folder.run_with("watch model.json - --state s", events[before..].join("\n").as_bytes()).ok();
+    let count = |what: &str| wanted[..before].iter().filter(|line| line.contains(what)).count();
+    let note = format!("going on after {} rows and {} labels", count("\"row\""), count("\"covered\""));
+    assert!(again.err.contains(&note), "{}", again.err);
+    assert_eq!(again.out.lines().collect::<Vec<_>>(), wanted[before..]);
+}
+
+/// On a terminal a line says where the stream stands; it is gone in the end, and the answers are whole.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_line_on_a_terminal_says_where_the_stream_stands() {
+    let folder = Folder::with_model();
+    let rows = Rows::new(200, 7);
+    let strange = |row: usize| {
+        let logits = &rows.logits[row * CLASSES..][..CLASSES];
+        let label = (0..CLASSES).min_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap();
+        format!("{{\"logits\":{logits:?},\"label\":{label}}}\n")
+    };
+    folder.write("rows.jsonl", (0..200).map(strange).collect::<String>());
+    let run = format!("'{}' watch model.json rows.jsonl > answers.jsonl", env!("CARGO_BIN_EXE_conformax"));
+    let mut terminal = Command::new("script");
+    terminal.args(["--quiet", "--return", "--command", &format!("stty cols 120; {run}"), "/dev/null"]);
+    terminal.current_dir(folder.path()).env("TERM", "xterm").stdin(Stdio::null());
+    let Ok(shown) = terminal.output() else { return skipped("there is no `script`, which is a terminal") };
+    let shown = String::from_utf8(shown.stdout).unwrap();
+    let wanted = folder.run("watch model.json rows.jsonl").ok();
+    assert_eq!(folder.text("answers.jsonl"), wanted.out);
+    // Each is drawn over the one before, after a return.
+    let lines: Vec<&str> =
+        shown.split(['\r', '\n']).filter(|line| line.contains(" rows, coverage ")).collect();
+    let before = lines.iter().find(|line| line.contains(", no alarm (log capital ")).expect(&shown);
+    assert!(before.contains(" labels, level "), "{before}");
+    assert!(lines.iter().any(|line| line.contains("alarm rose at label ")), "{shown}");
+    assert!(shown.contains("the alarm rose after "), "{shown}");
+    let last = wanted.err.lines().last().unwrap();
+    assert!(shown.trim_end().ends_with(last), "{shown}");
+    // Where standard error is no terminal there is none.
+    assert_eq!(wanted.err.matches(" rows, coverage ").count(), 1);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use crate::folder::Folder;
 #[cfg(target_os = "linux")]
-use crate::skipped;
+use crate::folder::skipped;
 use crate::{WRITERS, files_below, folder_for_writers};
 
 /// Runs the command from a shell that has first done something to its surroundings.

@@ -154,7 +154,7 @@ fn without_a_token_only_names_of_this_machine_are_answered() {
     }
     for path in ["/", "/v1/status", "/metrics", "/healthz", "/openapi.json"] {
         let problem = ask(&service, path, "evil.example").problem(421);
-        assert!(problem["detail"].as_str().unwrap().contains("CONFORMAX_TOKEN"), "{problem}");
+        assert!(problem["detail"].as_str().unwrap().contains("started with a token"), "{problem}");
     }
     let mut command = folder.command("serve model.json --listen 127.0.0.1:0");
     command.env("CONFORMAX_TOKEN", "correct-horse-battery");
@@ -229,8 +229,20 @@ fn wrong_requests_get_problems_that_say_where() {
         ("GET", "/v1/predict", vec![], 405),
         ("GET", "/nowhere", vec![], 404),
         ("POST", "/v1/predict", vec![("content-type", "application/vnd.apache.arrow.stream")], 422),
+        // Read as it is, it would be told to be no JSON.
+        ("POST", "/v1/predict", vec![JSON, ("content-encoding", "gzip")], 415),
+        (
+            "POST",
+            "/v1/feedback",
+            vec![JSON, ("content-encoding", "identity"), ("content-encoding", "br")],
+            415,
+        ),
+        ("POST", "/v1/feedback", vec![JSON, ("content-encoding", "Identity")], 400),
     ] {
-        client.ask(method, path, &headers, b"").unwrap().problem(status);
+        let answer = client.ask(method, path, &headers, b"").unwrap();
+        answer.problem(status);
+        let packed = headers.iter().any(|(name, _)| *name == "content-encoding") && status == 415;
+        assert_eq!(answer.head.contains("accept-encoding: identity\r\n"), packed, "{}", answer.head);
     }
     service.post("/v1/feedback", "{\"rows\":[{\"id\":1,\"label\":6}]}").problem(422);
     service.post("/v1/feedback", "{\"rows\":[{\"label\":1}]}").problem(422);
@@ -263,8 +275,10 @@ fn only_who_has_the_token_may_ask() {
     let message = folder.run("serve model.json --listen 0.0.0.0:0").error();
     assert!(message.contains("CONFORMAX_TOKEN") && message.contains("--insecure"), "{message}");
     let mut short = folder.command("serve model.json");
-    short.env("CONFORMAX_TOKEN", "short");
-    assert_eq!(short.output().unwrap().status.code(), Some(2));
+    let short = short.env("CONFORMAX_TOKEN", "short").output().unwrap();
+    let message = String::from_utf8(short.stderr).unwrap();
+    assert_eq!(short.status.code(), Some(2));
+    assert!(message.contains("at least 16") && message.contains("hint: the token is"), "{message}");
 }
 
 #[test]

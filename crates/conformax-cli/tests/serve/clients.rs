@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 
 use crate::folder::{Folder, Rows};
-use crate::service::{Client, Service, body_of};
+use crate::service::{Client, JSON, Service, body_of, request_head};
 
 /// Requests that never end hold up nobody else.
 #[test]
@@ -30,8 +30,64 @@ fn half_requests_hold_up_nobody() {
     assert_eq!(service.status("model")["predicted"], 5);
 }
 
+/// As slow as a client can be: every byte is a packet of its own, and others are answered in between.
 #[test]
-fn what_is_no_http_is_refused_and_claimed_lengths_take_no_memory() {
+fn a_request_that_comes_byte_by_byte_is_answered() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json");
+    let body = body_of(&Rows::new(2, 1), 0..2, Some("r"));
+    let wanted = service.post("/v1/predict", &body).json();
+    let (mut slow, mut other) = (service.client(), service.client());
+    let head = request_head("POST", "/v1/predict", &[JSON], body.len());
+    for (sent, byte) in [head.as_bytes(), body.as_bytes()].concat().iter().enumerate() {
+        slow.stream.get_mut().write_all(&[*byte]).unwrap();
+        if sent % 50 == 0 {
+            assert_eq!(other.ask("GET", "/healthz", &[], b"").unwrap().status, 200);
+        }
+    }
+    assert_eq!(slow.answer().unwrap().json(), wanted);
+}
+
+/// Bytes of memory that a process has and that it has asked for.
+#[cfg(target_os = "linux")]
+fn memory(service: &Service) -> [u64; 2] {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", service.id())).unwrap();
+    ["VmRSS:", "VmData:"].map(|name| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() << 10
+    })
+}
+
+/// Two hundred bodies of 60 MB are on their way, by what their heads say. A hundredth of it would be too much memory to
+/// have, and a tenth too much to ask for.
+#[cfg(target_os = "linux")]
+#[test]
+fn claimed_lengths_take_no_memory() {
+    const CLAIMED: usize = 60_000_000;
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json");
+    service.get("/healthz");
+    let before = memory(&service);
+    let open: Vec<Client> = (0..200)
+        .map(|_| {
+            let mut client = service.client();
+            let headers = [JSON, ("expect", "100-continue")];
+            let head = request_head("POST", "/v1/predict", &headers, CLAIMED);
+            client.stream.get_mut().write_all(head.as_bytes()).unwrap();
+            // The service has begun to read the body.
+            assert_eq!(client.answer().unwrap().status, 100);
+            client.stream.get_mut().write_all(b"{\"rows\":[").unwrap();
+            client
+        })
+        .collect();
+    assert_eq!(service.get("/healthz").status, 200);
+    let claimed = (CLAIMED * open.len()) as u64;
+    let more = [0, 1].map(|which| memory(&service)[which].saturating_sub(before[which]));
+    assert!(more[0] < claimed / 100 && more[1] < claimed / 10, "{more:?}");
+}
+
+#[test]
+fn what_is_no_http_is_refused() {
     let folder = Folder::with_model();
     let service = Service::start(&folder, "model.json");
     let ask = |request: &str| {
@@ -61,10 +117,10 @@ fn a_flood_of_connections_leaves_those_there_are_alone() {
     assert_eq!(first.ask("GET", "/healthz", &[], b"").unwrap().status, 200);
     let flood: Vec<TcpStream> = (0..300).map(|_| TcpStream::connect(service.address).unwrap()).collect();
     // They are taken in the order they came in: one place had gone before, and these are beyond the last.
-    for mut stream in &flood[19..] {
-        let mut start = [0; 12];
-        stream.read_exact(&mut start).unwrap();
-        assert_eq!(&start, b"HTTP/1.1 503");
+    for stream in &flood[19..] {
+        let mut refused = Client::of(stream.try_clone().unwrap());
+        let problem = refused.answer().unwrap().problem(503);
+        assert!(problem["detail"].as_str().unwrap().contains("no more connections"), "{problem}");
     }
     assert_eq!(first.ask("GET", "/healthz", &[], b"").unwrap().status, 200);
     drop(flood);

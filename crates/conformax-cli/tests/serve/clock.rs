@@ -2,13 +2,12 @@
 
 #![cfg(target_os = "linux")]
 
-use std::process::Command;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 
 use crate::folder::{Folder, Rows};
-use crate::service::{Service, body_of};
+use crate::service::{Service, body_of, stood_before};
 
 /// Years that the clock is ahead and behind in turn, every time it is asked.
 const YEARS: u64 = 40;
@@ -34,12 +33,7 @@ extern "C" time_t time(time_t *to) noexcept {
     return now.tv_sec;
 }
 "#;
-    folder.write("clock.cpp", source.replace("YEARS", &format!("{YEARS}L")));
-    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
-    let words = ["-O1", "-shared", "-fPIC", "-o", "clock.so", "clock.cpp"];
-    let done = Command::new(compiler).args(words).current_dir(folder.path()).status().unwrap();
-    assert!(done.success());
-    folder.file("clock.so")
+    stood_before(folder, "clock", &source.replace("YEARS", &format!("{YEARS}L")))
 }
 
 fn start(folder: &Folder, clock: Option<&std::path::Path>) -> Service {

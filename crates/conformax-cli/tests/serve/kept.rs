@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use serde_json::json;
 
 use crate::folder::{Folder, Rows};
-use crate::service::{Client, Service, body_of};
+use crate::service::{Client, Service, body_of, labels_of};
 
 /// What the clients and whoever kills share.
 #[derive(Default)]
@@ -42,6 +43,9 @@ fn ask(load: &Load, client: &mut Option<Client>, path: &str, body: &str) -> (ser
     }
 }
 
+/// Rows of a request.
+const BATCH: usize = 10;
+
 /// Predicts and labels until it is over; the names whose labels were acknowledged.
 fn client(load: &Load, rows: &Rows, who: usize) -> BTreeSet<String> {
     let (mut connection, mut acknowledged) = (None, BTreeSet::new());
@@ -49,23 +53,42 @@ fn client(load: &Load, rows: &Rows, who: usize) -> BTreeSet<String> {
         if load.over.load(Ordering::SeqCst) {
             break;
         }
-        let (row, prefix) = (turn % 50, format!("{who}-{turn}-"));
-        ask(load, &mut connection, "/v1/predict", &body_of(rows, row..row + 1, Some(&prefix)));
-        let name = format!("{prefix}{row}");
-        let label = json!({"rows": [{"id": name, "label": rows.labels[row]}]}).to_string();
-        let (told, tries) = ask(load, &mut connection, "/v1/feedback", &label);
-        let outcome = told["results"][0]["outcome"].as_str().unwrap().to_owned();
-        assert!(
-            outcome == "counted" || (outcome == "repeated" && tries > 1),
-            "{name}: {outcome} after {tries}"
-        );
-        assert!(acknowledged.insert(name));
+        let which = turn * BATCH % 50..turn * BATCH % 50 + BATCH;
+        // Names as long as they may be fill a journal soon.
+        let prefix = format!("{who}-{turn}-{}-", "x".repeat(220));
+        ask(load, &mut connection, "/v1/predict", &body_of(rows, which.clone(), Some(&prefix)));
+        let names: Vec<String> = which.clone().map(|row| format!("{prefix}{row}")).collect();
+        let labels = names.iter().zip(which).map(|(name, row)| (name.as_str(), rows.labels[row]));
+        let (told, tries) = ask(load, &mut connection, "/v1/feedback", &labels_of(labels));
+        for (result, name) in told["results"].as_array().unwrap().iter().zip(names) {
+            let outcome = result["outcome"].as_str().unwrap();
+            let is_taken = outcome == "counted" || (outcome == "repeated" && tries > 1);
+            assert!(is_taken, "{name}: {outcome} after {tries}");
+            assert!(acknowledged.insert(name));
+        }
     }
     acknowledged
 }
 
+/// The latest file of a kind in the folder of the one model, 0 where there is none.
+fn latest(folder: &Folder, kind: &str) -> u64 {
+    let files_in = |path: std::path::PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten();
+    let streams = files_in(folder.file("state/model"));
+    let names = streams.flat_map(|stream| files_in(stream.path())).map(|file| file.file_name());
+    let number = |name: std::ffi::OsString| {
+        let (number, _) = name.to_str()?.strip_prefix(kind)?.strip_prefix('-')?.split_once('.')?;
+        number.parse().ok()
+    };
+    names.filter_map(number).max().unwrap_or(0)
+}
+
+/// Moments in the life of a snapshot.
+const MOMENTS: [&str; 5] = ["created", "cleared", "written", "synced", "named"];
+
 #[test]
 fn a_hundred_kills_under_load_lose_no_label_and_count_none_twice() {
+    const WORDS: &str =
+        "serve model.json --listen 127.0.0.1:0 --state state --window 10000000 --max-journal 1";
     let folder = Folder::with_model();
     let load = Arc::new(Load::default());
     let clients: Vec<_> = (0..3)
@@ -74,26 +97,92 @@ fn a_hundred_kills_under_load_lose_no_label_and_count_none_twice() {
             std::thread::spawn(move || client(&load, &Rows::new(50, 1), who))
         })
         .collect();
-    // Moments are so many answers after the start, from a small generator: any number, whatever is going on then.
     let mut state = 7_u64;
-    for _ in 0..100 {
-        let started = Service::start(&folder, "model.json --state state --window 100000");
+    for kill in 0..100 {
+        // Every twentieth dies in the middle of a compaction, the others whenever it happens to be: some answers and
+        // some microseconds after they began, both from a small generator.
+        let mut command = folder.command(WORDS);
+        let moment = (kill % 20 == 19).then(|| MOMENTS[kill / 20]);
+        let snapshot = latest(&folder, "journal") + 1;
+        if let Some(moment) = moment {
+            command.env("CONFORMAX_HOLD", format!("{moment} snapshot-{snapshot}.bin"));
+        }
+        let mut started = Service::run(command);
         *load.address.lock().unwrap() = Some(started.address);
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let until = load.answered.load(Ordering::SeqCst) + 1 + (state >> 60);
-        while load.answered.load(Ordering::SeqCst) < until {
-            std::thread::yield_now();
+        match moment {
+            Some(moment) => {
+                started.wait_until(|service| service.notes().contains(&format!("held: {moment}")))
+            }
+            None => {
+                let until = load.answered.load(Ordering::SeqCst) + (state >> 60);
+                while load.answered.load(Ordering::SeqCst) < until {
+                    std::thread::yield_now();
+                }
+                std::thread::sleep(Duration::from_micros((state >> 40) % 5_000));
+            }
         }
         *load.address.lock().unwrap() = None;
         started.kill();
     }
-    let service = Service::start(&folder, "model.json --state state --window 100000");
+    let service = Service::run(folder.command(WORDS));
     *load.address.lock().unwrap() = Some(service.address);
     load.over.store(true, Ordering::SeqCst);
-    let acknowledged: usize = clients.into_iter().map(|client| client.join().unwrap().len()).sum();
+    let acknowledged: BTreeSet<String> =
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect();
     let status = service.status("model");
-    assert!(acknowledged > 100, "{acknowledged}");
-    assert_eq!((&status["labelled"], &status["waiting"]), (&json!(acknowledged), &json!(0)));
+    assert!(acknowledged.len() > 1_000 && latest(&folder, "journal") >= 5, "{}", acknowledged.len());
+    assert_eq!((&status["labelled"], &status["waiting"]), (&json!(acknowledged.len()), &json!(0)));
+    // Not their number alone: each of them is there.
+    for names in Vec::from_iter(&acknowledged).chunks(500) {
+        let told =
+            service.post("/v1/feedback", &labels_of(names.iter().map(|name| (name.as_str(), 0)))).json();
+        for (result, name) in told["results"].as_array().unwrap().iter().zip(names) {
+            assert_eq!((&result["id"], &result["outcome"]), (&json!(name), &json!("repeated")));
+        }
+    }
+}
+
+/// Predicts and labels until it is not answered; how many rows and how many labels were.
+fn answered(address: SocketAddr, who: usize, answers: &AtomicU64) -> [u64; 2] {
+    let (rows, mut told) = (Rows::new(1, 1), [0, 0]);
+    let Ok(mut client) = Client::new(address) else { return told };
+    for turn in 0.. {
+        let prefix = format!("{who}-{turn}-");
+        let Ok(answer) = client.post("/v1/predict", &body_of(&rows, 0..1, Some(&prefix))) else { break };
+        assert_eq!(answer.json()["sets"][0]["id"], format!("{prefix}0"));
+        told[0] += 1;
+        let label = labels_of([(format!("{prefix}0").as_str(), 1)]);
+        let Ok(answer) = client.post("/v1/feedback", &label) else { break };
+        assert_eq!(answer.json()["results"][0]["outcome"], "counted");
+        told[1] += 1;
+        answers.fetch_add(2, Ordering::SeqCst);
+    }
+    told
+}
+
+/// Told to stop in the middle of everything: what the service knows afterwards is what its clients were answered, to the
+/// row and to the label.
+#[test]
+fn what_is_taken_in_under_load_is_answered_before_the_end() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json --state state");
+    let (address, answers) = (service.address, Arc::new(AtomicU64::new(0)));
+    let clients: Vec<_> = (0..8)
+        .map(|who| {
+            let answers = Arc::clone(&answers);
+            std::thread::spawn(move || answered(address, who, &answers))
+        })
+        .collect();
+    while answers.load(Ordering::SeqCst) < 200 {
+        std::thread::yield_now();
+    }
+    service.signal("-TERM");
+    let told: Vec<[u64; 2]> = clients.into_iter().map(|client| client.join().unwrap()).collect();
+    assert!(service.ended().success());
+    let sum = |of: usize| told.iter().map(|told| told[of]).sum::<u64>();
+    let status = Service::start(&folder, "model.json --state state").status("model");
+    assert_eq!((&status["predicted"], &status["labelled"]), (&json!(sum(0)), &json!(sum(1))));
 }
 
 /// A limit on file sizes stands in for a full disk: the journal takes no more, which is told, and what it took stays.

@@ -9,6 +9,8 @@ mod clock;
 mod kept;
 mod replaced;
 mod service;
+mod synced;
+mod tables;
 
 #[allow(dead_code, reason = "shared with the tests of the command, which use more of it")]
 #[path = "../command/folder.rs"]

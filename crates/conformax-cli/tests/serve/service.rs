@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::folder::{CLASSES, Folder, Rows};
 
@@ -132,13 +132,29 @@ impl Answer {
     }
 }
 
+/// The head of a request whose body has so many bytes.
+pub(crate) fn request_head(method: &str, path: &str, headers: &[(&str, &str)], len: usize) -> String {
+    let mut head = format!("{method} {path} HTTP/1.1\r\ncontent-length: {len}\r\n");
+    if headers.iter().all(|(name, _)| *name != "host") {
+        head.push_str("host: localhost\r\n");
+    }
+    for (name, value) in headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head + "\r\n"
+}
+
 pub(crate) const JSON: (&str, &str) = ("content-type", "application/json");
 
 impl Client {
     pub(crate) fn new(address: SocketAddr) -> std::io::Result<Self> {
         let stream = TcpStream::connect(address)?;
         stream.set_nodelay(true)?;
-        Ok(Self { stream: BufReader::new(stream) })
+        Ok(Self::of(stream))
+    }
+
+    pub(crate) fn of(stream: TcpStream) -> Self {
+        Self { stream: BufReader::new(stream) }
     }
 
     pub(crate) fn post(&mut self, path: &str, body: &str) -> std::io::Result<Answer> {
@@ -152,18 +168,25 @@ impl Client {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> std::io::Result<Answer> {
-        let mut request = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\n", body.len());
-        if headers.iter().all(|(name, _)| *name != "host") {
-            request.push_str("host: localhost\r\n");
-        }
-        for (name, value) in headers {
-            request.push_str(&format!("{name}: {value}\r\n"));
-        }
-        let mut request = format!("{request}\r\n").into_bytes();
-        request.extend(body);
+        let request = [request_head(method, path, headers, body.len()).as_bytes(), body].concat();
         // Whoever is refused before the end of a body may be cut off in sending it, and has an answer all the same.
         let sent = self.stream.get_mut().write_all(&request);
         self.answer().map_err(|error| sent.err().unwrap_or(error))
+    }
+
+    /// Asks without waiting for the answer.
+    pub(crate) fn send(&mut self, path: &str, body: &str) {
+        let head = request_head("POST", path, &[JSON], body.len());
+        self.stream.get_mut().write_all(&[head.as_bytes(), body.as_bytes()].concat()).unwrap();
+    }
+
+    /// Whether an answer has begun to come.
+    pub(crate) fn is_answered(&self) -> bool {
+        let stream = self.stream.get_ref();
+        stream.set_nonblocking(true).unwrap();
+        let is_there = stream.peek(&mut [0]).is_ok();
+        stream.set_nonblocking(false).unwrap();
+        is_there
     }
 
     /// Reads one answer; an early end is an error.
@@ -196,4 +219,22 @@ pub(crate) fn body_of(rows: &Rows, which: std::ops::Range<usize>, prefix: Option
         }
     };
     format!("{{\"rows\":[{}]}}", which.map(row).collect::<Vec<_>>().join(","))
+}
+
+/// A body of labels for these names.
+pub(crate) fn labels_of<'a>(labels: impl IntoIterator<Item = (&'a str, u32)>) -> String {
+    let label = |(id, label): (&str, u32)| json!({"id": id, "label": label});
+    json!({"rows": labels.into_iter().map(label).collect::<Vec<_>>()}).to_string()
+}
+
+/// A library of these functions that can stand before the system's own, by `LD_PRELOAD`.
+#[cfg(target_os = "linux")]
+pub(crate) fn stood_before(folder: &Folder, name: &str, source: &str) -> std::path::PathBuf {
+    let (source_name, library) = (format!("{name}.cpp"), format!("{name}.so"));
+    folder.write(&source_name, source);
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    let words = ["-O1", "-shared", "-fPIC", "-o", &library, &source_name];
+    let done = Command::new(compiler).args(words).current_dir(folder.path()).status().unwrap();
+    assert!(done.success());
+    folder.file(&library)
 }

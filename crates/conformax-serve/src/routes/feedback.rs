@@ -8,9 +8,9 @@ use conformax::Feedback;
 use conformax_io::JsonLabel;
 use serde::Serialize;
 
-use crate::app::App;
+use crate::app::{App, Size};
 use crate::problem::Problem;
-use crate::routes::{Asked, content_type, json, unsupported};
+use crate::routes::{Asked, content_type, expect_unpacked, json, unsupported};
 use crate::served::Served;
 
 #[derive(Serialize)]
@@ -31,6 +31,26 @@ struct Outcome {
     p_value: Option<f64>,
 }
 
+impl Outcome {
+    fn of(told: Feedback, name: &str) -> Self {
+        let without = |outcome| Self { id: name.to_owned(), outcome, covered: None, p_value: None };
+        match told {
+            Feedback::Counted { covered, p_value, .. } => {
+                Self { covered: Some(covered), p_value: Some(p_value), ..without("counted") }
+            }
+            Feedback::Repeated => without("repeated"),
+            Feedback::Unknown => without("unknown"),
+        }
+    }
+}
+
+/// Bytes of labels, some hundreds, that are taken in within about a millisecond.
+const SMALL: usize = 16 << 10;
+
+/// Labels that are taken in together, with one write to the journal and one turn at the stream: between two such, others
+/// get theirs.
+const TOGETHER: usize = 256;
+
 pub(super) async fn feedback(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let asked = Asked::of(request.uri())?;
     // Labels of rows that a model gave before its file was replaced go to that one.
@@ -38,31 +58,44 @@ pub(super) async fn feedback(State(app): State<Arc<App>>, request: Request) -> R
     if content_type(request.headers()) != "application/json" {
         return Err(unsupported("application/json", request.headers()));
     }
+    expect_unpacked(request.headers())?;
     let (parts, body) = request.into_parts();
     let body = app.bodies.read(&parts.headers, body).await?;
-    let _turn = app.turn().await?;
-    let labels = JsonLabel::read_request(&body.bytes, app.limits.rows)?;
-    let labels = labels.into_iter().enumerate().map(|(row, label)| placed(&lineage, label, row as u64));
-    let labels = labels.collect::<Result<Vec<_>, Problem>>()?;
-    let model = app.models.name(asked.model.as_deref());
-    let mut results = Vec::with_capacity(labels.len());
-    for (served, name, label) in labels {
-        let told = served.learn(&name, label)?;
-        if let Feedback::Counted { rose: true, .. } = told {
-            (app.note)(&format!("{model}: the alarm rose: rows are no longer like those that calibrated"));
-        }
-        results.push(match told {
-            Feedback::Counted { covered, p_value, .. } => {
-                Outcome { id: name, outcome: "counted", covered: Some(covered), p_value: Some(p_value) }
-            }
-            Feedback::Repeated => Outcome { id: name, outcome: "repeated", covered: None, p_value: None },
-            Feedback::Unknown => Outcome { id: name, outcome: "unknown", covered: None, p_value: None },
-        });
-    }
+    let model = app.models.name(asked.model.as_deref()).to_owned();
+    let (shared, learning, named) = (Arc::clone(&app), lineage.clone(), model.clone());
+    let size = Size::of_body(&body.bytes, SMALL);
+    let work = move || learned(&shared, &named, &learning, &body.bytes);
+    let results = app.work(size, work).await?;
+    // Whoever waits for the disk takes nobody's turn.
     for served in &lineage {
         served.settle().await?;
     }
-    Ok(json(&Answer { model, results }))
+    Ok(json(&Answer { model: &model, results }))
+}
+
+/// Takes in the labels of a request, which are on their way to the disk afterwards.
+fn learned(app: &App, model: &str, lineage: &[Arc<Served>], body: &[u8]) -> Result<Vec<Outcome>, Problem> {
+    let labels = JsonLabel::read_request(body, app.limits.rows)?;
+    let labels = labels.into_iter().enumerate().map(|(row, label)| placed(lineage, label, row as u64));
+    let labels = labels.collect::<Result<Vec<Placed>, Problem>>()?;
+    let mut results = Vec::with_capacity(labels.len());
+    let of_one_model = labels.chunk_by(|one, next| one.place == next.place);
+    for together in of_one_model.flat_map(|labels| labels.chunks(TOGETHER)) {
+        let named: Vec<_> = together.iter().map(|label| (label.name.as_str(), label.label)).collect();
+        let told = lineage[together[0].place].learn(&named)?;
+        if told.iter().any(|told| matches!(told, Feedback::Counted { rose: true, .. })) {
+            (app.note)(&format!("{model}: the alarm rose: rows are no longer like those that calibrated"));
+        }
+        results.extend(told.into_iter().zip(together).map(|(told, label)| Outcome::of(told, &label.name)));
+    }
+    Ok(results)
+}
+
+/// A label, and the place in its lineage of the model that gave its row.
+struct Placed {
+    place: usize,
+    name: String,
+    label: u32,
 }
 
 /// A label with the model that gave its row, in whose words it is: a file that was replaced may call classes otherwise.
@@ -70,11 +103,10 @@ fn placed(
     lineage: &[Arc<Served>],
     JsonLabel { name, label }: JsonLabel,
     row: u64,
-) -> Result<(&Served, String, u32), Problem> {
+) -> Result<Placed, Problem> {
     let place = lineage.iter().position(|served| served.knows(&name)).unwrap_or(0);
-    let served = &lineage[place];
-    match (served.rows.label(&label), place) {
-        (Ok(label), _) => Ok((served, name, label)),
+    match (lineage[place].rows.label(&label), place) {
+        (Ok(label), _) => Ok(Placed { place, name, label }),
         (Err(problem), 0) => Err(Problem::unprocessable(problem).in_row(row)),
         (Err(problem), _) => {
             let detail =

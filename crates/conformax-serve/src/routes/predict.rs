@@ -5,20 +5,19 @@ mod table;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::http::StatusCode;
 use axum::response::Response;
 use conformax::Logits;
 use conformax_io::ClassNames;
 use serde::ser::{Serialize, SerializeSeq, Serializer};
 
-use crate::app::App;
+use crate::app::{App, Size};
 use crate::problem::Problem;
 #[cfg(feature = "bars")]
 use crate::routes::json;
-use crate::routes::{Asked, content_type, json_of_about, unsupported};
+use crate::routes::{Asked, content_type, expect_unpacked, json_of_about, unsupported};
 use crate::served::{Predicted, Rows, Served, repeated};
 
-/// Larger bodies are worked on beside the threads that answer.
+/// Bytes of logits in JSON whose sets are found in about a millisecond.
 const SMALL: usize = 256 << 10;
 
 /// The forms of tables: each is answered in the form it came in.
@@ -36,26 +35,16 @@ pub(super) async fn predict(State(app): State<Arc<App>>, request: Request) -> Re
             return Err(unsupported(&wanted, request.headers()));
         }
     };
+    expect_unpacked(request.headers())?;
     let (parts, body) = request.into_parts();
     let mut body = app.bodies.read(&parts.headers, body).await?;
-    let turn = app.turn().await?;
-    if table.is_none() && body.bytes.len() <= SMALL {
-        return of_json(&app, &asked, &served, &body.bytes);
-    }
-    let work = move || {
-        // Kept until the work is over, even where whoever asked has gone.
-        let _turn = turn;
-        match table {
-            Some(kind) => table::of_table(&app, &asked, &served, &mut body.bytes, kind),
-            None => of_json(&app, &asked, &served, &body.bytes),
-        }
+    let size = if table.is_some() { Size::Large } else { Size::of_body(&body.bytes, SMALL) };
+    let shared = Arc::clone(&app);
+    let work = move || match table {
+        Some(kind) => table::of_table(&shared, &asked, &served, &mut body.bytes, kind),
+        None => of_json(&shared, &asked, &served, &body.bytes),
     };
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
-        Err(Problem::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "the request could not be worked on; that is a defect",
-        ))
-    })
+    app.work(size, work).await
 }
 
 /// Reads a request as [`predict`] does and answers a constant: what is left of the time is the sets'.

@@ -8,7 +8,7 @@ use super::parts::{
     write_rival, write_row_set, write_sample, write_scheme, write_spec,
 };
 use crate::calibrate::{Calibrator, Gathered};
-use crate::select::{PairCounter, Rival};
+use crate::select::{PairCounter, Rival, Selection, WinnerCounter};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
 use crate::{LossSteps, Masked, Predictor, Result, Scheme, ScoreSpec, Thresholds};
@@ -155,6 +155,36 @@ impl Framed for PairCounter<ScoreSpec> {
             return Err(from.fault("their counts are not those of the candidates"));
         }
         Ok(Self { rivals, between, classes, alpha, masked, scored, n, rows })
+    }
+}
+
+impl Framed for WinnerCounter<ScoreSpec> {
+    const WHAT: &'static str = "those of a count of winners";
+    const KIND: u32 = 10;
+
+    fn write(&self, to: &mut Writer) {
+        let selection = &self.selection;
+        to.list(selection.rivals(), write_rival);
+        to.u64(selection.classes() as u64);
+        write_alpha(to, selection.alpha());
+        to.u8(u8::from(selection.masked() == Masked::Never));
+        to.u64(selection.n());
+        write_row_set(to, selection.rows());
+        to.list(&self.winners, |to, winners| to.u64(*winners));
+        to.u64(self.n);
+    }
+
+    fn read(from: &mut Reader<'_>) -> Result<Self> {
+        let (rivals, classes, alpha) = (from.list(read_rival)?, from.usize()?, read_alpha(from)?);
+        let masked = from.choice(&[Masked::Allowed, Masked::Never])?;
+        let scored = (from.u64()?, read_row_set(from)?);
+        let (winners, n) = (from.list(Reader::u64)?, from.u64()?);
+        let all_count = winners.len() == rivals.len()
+            && winners.iter().try_fold(0_u64, |sum, more| sum.checked_add(*more)) == Some(n);
+        match Selection::from_parts(rivals, classes, alpha, scored, masked).filter(|_| all_count) {
+            Some(selection) => Ok(Self { selection, winners, n }),
+            None => Err(from.fault("their counts are not those of the candidates")),
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use super::numbers::{Reader, Writer};
 use super::parts::{
     read_alpha, read_ranks, read_scheme, read_spec, write_alpha, write_ranks, write_scheme, write_spec,
 };
-use crate::stream::{Counted, MOST_POINTS, Trace, Waiting};
+use crate::stream::{Counted, MOST_POINTS, Names, Trace, Waiting};
 use crate::{
     AdaptiveLevel, Alarm, Calibration, Evidence, Masked, Result, Row, ScoreSpec, SortedScores, Stream,
     StreamOptions, TracePoint,
@@ -135,7 +135,7 @@ impl Framed for Stream<ScoreSpec> {
             self.waiting.values().map(|waiting| 8 * waiting.row.len() + waiting.id.len() + 64).sum(),
         );
         to.list(&Vec::from_iter(&self.waiting), write_waiting);
-        to.list(&Vec::from_iter(&self.labelled), |to, id| to.text(id));
+        to.list(&Vec::from_iter(self.labelled.iter()), |to, id| to.text(id));
         to.u64(self.trace.every);
         to.list(&self.trace.points, |to, point| {
             to.u64(point.labelled);
@@ -163,7 +163,8 @@ impl Framed for Stream<ScoreSpec> {
         let hits = from.list(|from| from.choice(&[false, true]))?.into();
         let sizes = from.list(Reader::u32)?.into();
         let waiting = from.list(read_waiting)?;
-        let labelled = from.list(|from| from.text().map(str::to_owned))?.into();
+        let mut labelled = Names::default();
+        from.list(|from| from.text().map(|name| labelled.push(name)))?;
         let every = from.u64()?;
         let points = from.list(|from| {
             let (labelled, coverage, size) = (from.u64()?, from.f64()?, from.f64()?);

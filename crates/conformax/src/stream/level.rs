@@ -77,7 +77,8 @@ impl AdaptiveLevel {
         self.misses += u64::from(miss);
     }
 
-    /// How far the share of misses may be from the level asked for, whatever came.
+    /// How far the share of misses may be from the level asked for, whatever p-values came. A miss that
+    /// [`take_in`](Self::take_in) is told of at a level of 0 or below is of none, and has no bound.
     pub fn bound(&self) -> f64 {
         let (t, target) = (self.rows as f64, self.target.value());
         match self.decay {
@@ -95,24 +96,54 @@ mod tests {
 
     #[test]
     fn misses_keep_to_their_bounds_whatever_comes() {
-        let target = Alpha::new(0.1).unwrap();
-        for (step, decay) in [(0.05, None), (0.005, None), (0.2, Some(0.6)), (1.0, Some(0.6))] {
-            // An adversary who knows the level: rows that are missed as often, or as seldom, as can be.
-            for stubborn in [0.0, 1.0, 0.5] {
-                let mut level = AdaptiveLevel::new(target, step, decay).unwrap();
-                for row in 1..=1_000_000_u64 {
-                    let p = if stubborn == 0.5 {
-                        if mix(row).is_multiple_of(3) { 0.0 } else { 1.0 }
-                    } else {
-                        stubborn
-                    };
-                    level.update(p);
-                    if row.is_power_of_two() || row == 1_000_000 {
-                        let off = (level.misses() as f64 / row as f64 - target.value()).abs();
-                        assert!(off <= level.bound() + 1e-9, "{step} {decay:?} {stubborn} {row}: {off}");
-                    }
-                }
-            }
+        for (step, decay) in [(0.05, None), (0.005, None), (3.0, None), (0.2, Some(0.6)), (1.0, Some(0.6))] {
+            // Rows that are missed as often, or as seldom, as can be, or every now and then.
+            keeps_to_its_bounds(step, decay, "missed", |_, _| 0.0);
+            keeps_to_its_bounds(step, decay, "covered", |_, _| 1.0);
+            let sometimes = |row, _| if mix(row).is_multiple_of(3) { 0.0 } else { 1.0 };
+            keeps_to_its_bounds(step, decay, "sometimes missed", sometimes);
+            // Adversaries who know the level: one drives it as far down as misses can, then up as far as covered rows
+            // can, and so on; the other misses just below the level asked for and covers above it.
+            let mut is_falling = true;
+            keeps_to_its_bounds(step, decay, "driven to both ends", |_, level| {
+                is_falling = if is_falling { level > 0.0 } else { level >= 1.0 };
+                if is_falling { 0.0 } else { 1.0 }
+            });
+            let pushed_on = |_, level| if level < TARGET { 0.0 } else { 1.0 };
+            keeps_to_its_bounds(step, decay, "pushed away", pushed_on);
+        }
+    }
+
+    const TARGET: f64 = 0.1;
+
+    /// A million rows whose p-values somebody chooses who knows their number and the level; after each, the share of
+    /// misses is held to the formula.
+    fn keeps_to_its_bounds(
+        step: f64,
+        decay: Option<f64>,
+        name: &str,
+        mut p_value: impl FnMut(u64, f64) -> f64,
+    ) {
+        let mut level = AdaptiveLevel::new(Alpha::new(TARGET).unwrap(), step, decay).unwrap();
+        let mut misses = 0_u64;
+        for row in 1..=1_000_000_u64 {
+            let (p, at) = (p_value(row, level.level()), level.level());
+            let miss = level.update(p);
+            assert_eq!(miss, p <= at, "{name}: row {row} at {at}");
+            misses += u64::from(miss);
+            let t = row as f64;
+            let bound = match decay {
+                // (max(α, 1 − α) + η)/(η T)
+                None => (0.9 + step) / (step * t),
+                // (1 + η)/(T η_T), where η_T = η T^−d
+                Some(decay) => (1.0 + step) / (t * step * pow(t, -decay)),
+            };
+            let off = (misses as f64 / t - TARGET).abs();
+            assert!(
+                off <= bound * (1.0 + 1e-9),
+                "{name}, step {step} {decay:?}, row {row}: {off} over {bound}"
+            );
+            assert!((level.bound() / bound - 1.0).abs() < 1e-12, "{name}: {} for {bound}", level.bound());
         }
     }
 }

@@ -52,8 +52,9 @@ def calibrate(
     logits : str or list of str
         A column of arrays or ML vectors, or a column per class.
     label : str
-        The column of true labels: class indices, or names where `classes` are given. Text labels are looked up among
-        the names of the columns where there is a column per class.
+        The column of true labels, read as `SplitConformalClassifier` reads them: an integer (1 and 1.0 alike) is an
+        index, unless classes have integers for names, when `labels_are` says which it is; other labels are names. Text
+        labels are looked up among the names of the columns where there is a column per class.
     classes : list, optional
         Names of the classes in the order of the logits.
     key : str or list of str
@@ -67,14 +68,15 @@ def calibrate(
         a few megabytes whatever the number of rows, where otherwise the driver takes eight bytes a row. The model then
         knows its own levels alone and no p-values.
     **parameters
-        Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `label_weights`, `severity`, `cost`,
-        `pac` and so on. Clusters and ranks that are to be found, and priors, are not there for data frames.
+        Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `labels_are`, `label_weights`,
+        `severity`, `cost`, `pac` and so on. Clusters and ranks that are to be found, and priors, are not there for data frames.
     """
     column = by if isinstance(by, str) and by != "class" else None
     cp, levels = _classifier({**parameters, "by": "group" if column is not None else by})
     scheme, rule = cp._scheme(), parameters_of(cp._rule())
     kind = scheme.kind(weights)
-    rows = Rows.of(df, logits, label, classes=classes, key=key, groups=column, weights=weights)
+    beside = {"groups": column, "weights": weights, "labels_are": cp.labels_are}
+    rows = Rows.of(df, logits, label, classes=classes, key=key, **beside)
     work = partial(rows.work, n_threads=cp.n_threads)
     if thresholds_only and not (scheme.is_plain and weights is None):
         raise ValueError(
@@ -132,20 +134,29 @@ def tune(
     [level] = cp._single_level("tuning")
     if not cp._scheme().is_plain:
         raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
-    whole = Rows.of(df, logits, label, classes=classes, key=key)
+    whole = Rows.of(df, logits, label, classes=classes, key=key, labels_are=cp.labels_are)
     work = partial(whole.work, n_threads=cp.n_threads)
     make = partial(_executor.tuner, cp.get_params(), over, grid, level)
+    # Tried out before any job starts; of a grid for more classes than there are some candidates will be left out.
+    make(whole.classes or 1 << 16)
     choosing, calibrating = (whole, None) if rows == "all" else which(whole, tuning)
     scored = growing(choosing, work(make), bytes_per_row=128)
-    following = scored.partial.pairs_pass() if rows == "all" else scored.partial.next_pass()
-    counted = constant(choosing, work(partial(_executor.given, following.to_bytes())))
-    if counted.partial.n != scored.partial.n:
-        raise ValueError(
-            f"{scored.partial.n} rows tuned in one pass and {counted.partial.n} in the next: "
-            "`tuning` must depend on the row alone"
-        )
+    n = scored.partial.n
+
+    def again(following: _conformax.Partial) -> Any:
+        counted = constant(choosing, work(partial(_executor.given, following.to_bytes())))
+        if counted.partial.n != n:
+            raise ValueError(
+                f"{n} rows tuned in one pass and {counted.partial.n} in the next: `tuning` must depend on the row alone, "
+                "and the data frame give the same rows every time"
+            )
+        return counted
+
+    counted = again(scored.partial.pairs_pass() if rows == "all" else scored.partial.next_pass())
     names = whole.names_of(counted.classes)
     if rows == "all":
+        if (deciding := counted.partial.winners_pass()) is not None:
+            counted = again(deciding)
         return cp._calibrated(counted.partial.selected(names=_texts(names)), names, whole.columns)
     make = _executor.Calibration(parameters_of(counted.partial.chosen()), cp.masked, cp._scheme(), "all", None)
     found = growing(calibrating, work(make), bytes_per_row=8)

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
 )
 
 from .._classifier import SplitConformalClassifier, _class_names
-from .._inputs import Logits, in_order
+from .._inputs import Logits, in_order, integers_are_names
 from .._schemes import group_text
 from . import _executor
 
@@ -38,6 +38,8 @@ class Rows:
     #: Names of the classes, and their number where it is known.
     names: np.ndarray | None
     classes: int | None
+    #: What integers among the labels mean, where that was said.
+    labels_are: str | None = None
     #: The columns of groups and of weights, where thresholds go by one of them.
     groups: str | None = None
     weights: str | None = None
@@ -55,6 +57,7 @@ class Rows:
         key: Any = (),
         groups: str | None = None,
         weights: str | None = None,
+        labels_are: str | None = None,
         model: SplitConformalClassifier | None = None,
     ) -> Rows:
         if groups is not None:
@@ -67,7 +70,7 @@ class Rows:
             _field(df, name)
         columns = None if isinstance(logits, str) else _distinct(list(logits))
         if model is not None:
-            names, number = model._names, model.n_classes_
+            names, number, labels_are = model._names, model.n_classes_, model.labels_are
             if columns is not None and len(columns) != number:
                 raise ValueError(f"wanted {number} classes, got {len(columns)} columns")
         else:
@@ -80,8 +83,8 @@ class Rows:
         else:
             order = range(len(columns)) if model is None else _order(columns, model)
             numbers = _array_of(df, [columns[place] for place in order])
-        labels = None if label is None else _labels(df, label, names)
-        return cls(df, numbers, labels, keys, columns, names, number, groups, weights)
+        labels = None if label is None else _labels(df, label, names, labels_are)
+        return cls(df, numbers, labels, keys, columns, names, number, labels_are, groups, weights)
 
     def selected(self) -> Any:
         """What goes to the executors."""
@@ -115,7 +118,8 @@ class Rows:
     ) -> _executor.Accumulation:
         """What an executor does with these rows and the accumulator that `make` makes."""
         names = None if self.names is None else self.names.tolist()
-        return _executor.Accumulation(make, self.classes, names, tuple(self.key), n_threads or 1, list(groups))
+        key, threads = tuple(self.key), n_threads or 1
+        return _executor.Accumulation(make, self.classes, names, key, threads, self.labels_are, list(groups))
 
     def names_of(self, classes: int) -> np.ndarray | None:
         """Names of the classes, which must be as many as were found."""
@@ -205,17 +209,21 @@ def _is_text(df: Any, name: str) -> bool:
     return isinstance(_field(df, name), StringType)
 
 
-def _labels(df: Any, name: str, names: np.ndarray | None) -> Any:
+def _labels(df: Any, name: str, names: np.ndarray | None, labels_are: str | None) -> Any:
+    """The column of labels, which the executors read by the rule of `as_labels`; what its type tells is told here."""
     kind = _field(df, name)
-    if isinstance(kind, StringType):
-        if names is None:
-            raise ValueError(f"labels in {name!r} are text: give `classes`, their names in the order of the logits")
-        if not isinstance(names.tolist()[0], str):
-            raise TypeError(f"labels in {name!r} are text, and the names of the classes are not")
-    elif not isinstance(kind, IntegralType):
-        raise TypeError(f"labels must be integers or text, and {name!r} is {kind.simpleString()}")
-    elif names is not None and isinstance(names.tolist()[0], str):
-        raise TypeError(f"labels in {name!r} are {kind.simpleString()}, and the classes have names")
+    shown = kind.simpleString()
+    if not (isinstance(kind, (StringType, BooleanType)) or _is_number(kind)):
+        raise TypeError(f"labels must be numbers, text or booleans, and {name!r} is {shown}")
+    if names is None and labels_are == "names":
+        raise ValueError('labels_are="names" needs `classes`, their names in the order of the logits')
+    if names is None and isinstance(kind, StringType):
+        raise ValueError(f"labels in {name!r} are text: give `classes`, their names in the order of the logits")
+    if _is_number(kind) and labels_are is None and integers_are_names(names):
+        raise ValueError(
+            f"labels in {name!r} are {shown}, indices or names, for classes have integers for names: say "
+            'labels_are="indices" or labels_are="names"'
+        )
     return F.col(_quoted(name))
 
 

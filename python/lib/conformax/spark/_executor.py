@@ -77,6 +77,8 @@ class Accumulation:
     names: list[Any] | None
     key: tuple[str, ...]
     n_threads: int
+    #: What integers among the labels mean, where that was said.
+    labels_are: str | None = None
     #: Names of the groups in order, where rows have some.
     groups: list[str] = field(default_factory=list)
     bytes_per_row: int = 0
@@ -90,7 +92,8 @@ class Accumulation:
             with _Naming(partition, batch, rows, self.key):
                 logits = _arrow.matrix(batch.column("logits"), classes, first_row=rows)
                 classes = logits.shape[1]
-                labels = _arrow.labels(batch.column("label"), classes, self.names, first_row=rows)
+                given = batch.column("label")
+                labels = _arrow.labels(given, classes, self.names, self.labels_are, first_row=rows)
                 held = held or self.make(classes)
                 beside = _beside(batch, self.groups, rows)
                 held.extend(logits, labels, **beside, n_threads=self.n_threads, first_row=rows)

@@ -1,0 +1,107 @@
+//! Arrow tables that are not what they should be: cut, of another width, with what is no logit, too long, too large.
+
+use std::sync::Arc;
+
+use arrow_array::types::Float64Type;
+use arrow_array::{ArrayRef, ListArray, RecordBatch};
+use arrow_ipc::writer::{FileWriter, IpcWriteOptions, StreamWriter};
+use arrow_ipc::{CompressionType, MetadataVersion};
+use serde_json::{Value, json};
+
+use crate::folder::{CLASSES, Folder};
+use crate::service::{Answer, Service};
+
+const STREAM: &str = "application/vnd.apache.arrow.stream";
+const FILE: &str = "application/vnd.apache.arrow.file";
+
+/// These rows as a table in each form, under its content type.
+fn tables(rows: &[Vec<f64>], compressed: bool) -> [(&'static str, Vec<u8>); 2] {
+    let logits = rows.iter().map(|row| Some(row.iter().map(|value| Some(*value))));
+    let logits: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Float64Type, _, _>(logits));
+    let batch = RecordBatch::try_from_iter([("logits", logits)]).unwrap();
+    let options = || {
+        let plain = IpcWriteOptions::try_new(8, false, MetadataVersion::V5).unwrap();
+        plain.try_with_compression(compressed.then_some(CompressionType::ZSTD)).unwrap()
+    };
+    let mut stream = StreamWriter::try_new_with_options(Vec::new(), &batch.schema(), options()).unwrap();
+    let mut file = FileWriter::try_new_with_options(Vec::new(), &batch.schema(), options()).unwrap();
+    stream.write(&batch).unwrap();
+    file.write(&batch).unwrap();
+    [(STREAM, stream.into_inner().unwrap()), (FILE, file.into_inner().unwrap())]
+}
+
+fn post(service: &Service, kind: &str, table: &[u8]) -> Answer {
+    service.client().ask("POST", "/v1/predict", &[("content-type", kind)], table).unwrap()
+}
+
+fn good(rows: usize) -> Vec<Vec<f64>> {
+    (0..rows).map(|row| (0..CLASSES).map(|class| (row * class % 5) as f64).collect()).collect()
+}
+
+#[test]
+fn wrong_tables_get_problems_that_say_where() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json --max-rows 3 --max-body 1");
+    let with = |row: usize, class: usize, value: f64| {
+        let mut rows = good(3);
+        rows[row][class] = value;
+        rows
+    };
+    let narrow: Vec<Vec<f64>> = good(2).into_iter().map(|row| row[1..].to_vec()).collect();
+    let ragged = vec![vec![0.0; CLASSES], vec![0.0; CLASSES - 1]];
+    for (name, rows, status, row, class) in [
+        ("NaN", with(1, 3, f64::NAN), 422, json!(1), json!(3)),
+        ("infinite", with(2, 5, f64::INFINITY), 422, json!(2), json!(5)),
+        ("masked", vec![good(1)[0].clone(), vec![f64::NEG_INFINITY; CLASSES]], 422, json!(1), Value::Null),
+        ("narrow", narrow, 422, Value::Null, Value::Null),
+        ("ragged", ragged, 422, json!(1), Value::Null),
+        ("long", good(4), 413, Value::Null, Value::Null),
+    ] {
+        for (kind, table) in tables(&rows, false) {
+            let problem = post(&service, kind, &table).problem(status);
+            assert_eq!((&problem["row"], &problem["class"]), (&row, &class), "{name}, {kind}: {problem}");
+        }
+    }
+    // Nothing of that has left a trace, and it goes on as before.
+    assert_eq!(service.status("model")["predicted"], 0);
+    for (kind, table) in tables(&good(3), false) {
+        assert_eq!(post(&service, kind, &table).status, 200, "{kind}");
+    }
+    assert_eq!(service.status("model")["predicted"], 6);
+}
+
+/// Cut anywhere it is refused, or it is a stream that ends where a message does and has no rows beyond that.
+#[test]
+fn tables_that_are_cut_are_refused() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json");
+    for (kind, table) in tables(&good(3), false) {
+        for cut in (0..table.len() - 8).step_by(7) {
+            let answer = post(&service, kind, &table[..cut]);
+            if kind == FILE || answer.status != 200 {
+                answer.problem(422);
+            }
+        }
+        let rows = service.status("model")["predicted"].as_u64().unwrap();
+        assert!(rows.is_multiple_of(3), "{kind}: {rows}");
+    }
+    // What is said to be one form and is the other is neither refused nor answered as if it were.
+    for (kind, table) in [(STREAM, &tables(&good(3), false)[1].1), (FILE, &tables(&good(3), false)[0].1)] {
+        let answer = post(&service, kind, table);
+        assert!(answer.status == 200 || answer.status == 422, "{kind}: {}", answer.text());
+    }
+}
+
+/// Some kilobytes that would be a hundred megabytes.
+#[test]
+fn tables_that_inflate_beyond_bounds_are_refused() {
+    let folder = Folder::with_model();
+    let service = Service::start(&folder, "model.json --max-rows 10000000 --max-body 1");
+    let rows = vec![vec![0.0; CLASSES]; 500_000];
+    for (kind, table) in tables(&rows, true) {
+        assert!(table.len() < 1 << 20, "{} bytes are refused for their number", table.len());
+        let problem = post(&service, kind, &table).problem(422);
+        assert!(problem["detail"].as_str().unwrap().contains("16777216"), "{kind}: {problem}");
+    }
+    assert_eq!(service.status("model")["predicted"], 0);
+}
