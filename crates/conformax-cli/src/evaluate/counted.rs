@@ -41,7 +41,7 @@ pub(super) fn read(
     })?;
     let learned = match apart {
         Apart::AnotherColumn(_) => others.names,
-        _ => source.groups().to_vec(),
+        Apart::Nothing | Apart::Labels(..) | Apart::Column(..) => source.groups().to_vec(),
     };
     Ok((evaluator, learned))
 }

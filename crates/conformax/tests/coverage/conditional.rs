@@ -65,13 +65,9 @@ impl Halves {
 /// Clusters of classes, found on rows that do nothing else.
 fn found_clusters(of_half: [&[u32]; 2]) -> Taxonomy {
     let rows = Halves::new(400, of_half, &mut Random::new(5));
-    let scores = |class: u32| {
-        let own = rows.labels.iter().enumerate().filter(|(_, label)| **label == class);
-        let gaps = own.map(|(row, label)| -rows.logits[row * CLASSES + *label as usize]).collect();
-        SortedScores::new(gaps).unwrap()
-    };
-    let scores: Vec<SortedScores> = (0..CLASSES as u32).map(scores).collect();
-    let clusters = cluster_classes(&scores, 2, 1, 0).unwrap();
+    let mut of_class = Calibrator::new(GAP, CLASSES).unwrap().by(Taxonomy::Label).unwrap();
+    of_class.extend(rows.logits().labelled(&rows.labels).unwrap()).unwrap();
+    let clusters = cluster_classes(of_class.finish().unwrap().groups(), 2, 1, 0).unwrap();
     assert_eq!(clusters, [None, Some(0), Some(0), Some(1), Some(1)], "the halves are told apart");
     Taxonomy::Cluster(clusters)
 }
