@@ -89,6 +89,12 @@ impl Calibration {
         self.model.promise()
     }
 
+    /// The same with what it says nothing about.
+    #[getter]
+    fn promise_and_limits(&self) -> String {
+        self.model.promise_and_limits()
+    }
+
     /// What thresholds go by: "all", "class", "cluster", "group", "row_weight", "label_weight", "severity" or "cost".
     #[getter]
     fn by(&self) -> &'static str {

@@ -1,6 +1,6 @@
 //! Exact levels: ranks, the law of realised coverage, and seeded splits.
 
-use conformax::{Alpha, CoverageLaw, LabelShift, Logits, TuningSplit};
+use conformax::{Alpha, CoverageLaw, LabelShift, Level, Logits, TuningSplit};
 use numpy::{PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -56,10 +56,20 @@ pub fn label_weights<'py>(
     .map_err(value_error)
 }
 
+/// What so many rows promise at a level: on average over calibration rows, or with probability 1 − delta over them.
+fn level_of(n: u64, alpha: &str, delta: Option<&str>) -> PyResult<Level> {
+    let level = Level::new(n, alpha_of(alpha)?);
+    Ok(match delta {
+        Some(delta) => level.with_delta(alpha_of(delta)?),
+        None => level,
+    })
+}
+
 /// Calibration rows that give a finite threshold.
 #[pyfunction]
-pub fn rows_needed(alpha: &str) -> PyResult<u64> {
-    Ok(alpha_of(alpha)?.rows_needed())
+#[pyo3(signature = (alpha, delta=None))]
+pub fn rows_needed(alpha: &str, delta: Option<&str>) -> PyResult<u64> {
+    Ok(level_of(1, alpha, delta)?.rows_needed())
 }
 
 /// The central interval of realised coverage; of that on `rows` fresh rows, where given.
@@ -75,13 +85,19 @@ pub fn coverage_interval(n: u64, alpha: &str, probability: f64, rows: Option<u64
 /// What so many calibration rows give: rank, mean and standard deviation of coverage, its central interval, and the chance
 /// of less than was asked for.
 #[pyfunction]
+#[pyo3(signature = (n, alpha, probability, delta=None))]
 #[expect(clippy::type_complexity, reason = "five facts")]
-pub fn outlook(n: u64, alpha: &str, probability: f64) -> PyResult<(Option<u64>, f64, f64, (f64, f64), f64)> {
-    let alpha = alpha_of(alpha)?;
-    let law = CoverageLaw::at_level(n, alpha);
+pub fn outlook(
+    n: u64,
+    alpha: &str,
+    probability: f64,
+    delta: Option<&str>,
+) -> PyResult<(Option<u64>, f64, f64, (f64, f64), f64)> {
+    let level = level_of(n, alpha, delta)?;
+    let law = level.law();
     let interval = law.interval(probability).map_err(value_error)?;
-    let below = law.cdf(alpha.confidence());
-    Ok((conformax::conformal_rank(n, alpha), law.mean(), law.standard_deviation(), interval, below))
+    let below = law.cdf(level.alpha().confidence());
+    Ok((level.rank(), law.mean(), law.standard_deviation(), interval, below))
 }
 
 /// Calibration rows with which coverage lies within a precision of what was asked for.

@@ -173,7 +173,19 @@ def test_evaluation_counts_groups_apart(rows):
         covered = sets.mask[np.arange(len(own)), rows.labels[120:]][own]
         assert group["n"] == own.sum() and group["coverage"] == pytest.approx(covered.mean())
         assert group["interval"][0] <= group["coverage"] <= group["interval"][1]
-    assert "east" in str(found)
+    shown = str(found).splitlines()
+    [promise] = [line for line in shown if line.startswith("promise ")]
+    assert promise.endswith(f"  {cp.promise_}; not within each class or another group")
+    heading = next(place for place, line in enumerate(shown) if line.split()[:3] == ["group", "rows", "coverage"])
+    worst = sorted(found.groups, key=lambda name: found.groups[name]["coverage"])
+    for line, name in zip(shown[heading + 1 :], worst):
+        group = found.groups[name]
+        bar, cells = "█" * int(group["coverage"] * 16 + 1 / 16), line.split()
+        assert cells[:3] == [name, f"{group['n']:,}", f"{group['coverage']:.4f}"] and cells[3].startswith(bar)
+        assert cells[-1] == f"{group['average_size']:.4f}"
+    short = 0.9 - found.groups[worst[0]]["coverage"]
+    note = f"The worst of {len(worst)} groups is {short:.4f} short of 0.9. The worst of many always looks bad"
+    assert (note in str(found)) == (short > 0)
     plain = SplitConformalClassifier(alpha=0.1).calibrate(rows.logits[:120], rows.labels[:120])
     assert set(plain.evaluate(rows.logits[120:], rows.labels[120:], groups=rows.groups[120:]).groups) == set(rows.groups)
     by_class = plain.evaluate(rows.logits[120:], rows.labels[120:], by="class")

@@ -137,7 +137,13 @@ pub(crate) fn model_of(
         calibrator = calibrator.regrouped(&learned.iter().map(place).collect::<Vec<_>>(), sorted.len())?;
         settings.beside.groups = sorted;
     }
-    let mut model = Model::new(&calibrator.finish()?, alphas, names);
+    let found = calibrator.finish().map_err(|error| match (&error, &settings.beside.column) {
+        (conformax::Error::NoWeight, Some(column)) => {
+            Failure::error(format!("the column `{}`: {error}", printable(column)))
+        }
+        _ => error.into(),
+    })?;
+    let mut model = Model::new(&found, alphas, names);
     (model.beside, model.prior) = (settings.beside, settings.prior);
     match settings.delta {
         Some(delta) => model.with_delta(delta).map_err(Failure::error),
@@ -677,14 +683,17 @@ struct Printed {
 fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> Result<(), Failure> {
     let (score, n, levels) = (model.score.to_string(), model.n, ShownLevel::all(model));
     if as_json {
-        return json::print(&Printed { score, n, promise: model.promise(), levels }, console);
+        return json::print(&Printed { score, n, promise: model.promise_and_limits(), levels }, console);
     }
     writeln!(console.out(), "{score}, calibrated on {}\n\n{}", rows(n), level_table(&levels).trim_end())?;
     write!(console.out(), "{}", group_tables(&levels))?;
-    if !model.is_plain() {
-        writeln!(console.out(), "\npromise: {}", model.promise())?;
-    }
+    writeln!(console.out(), "\n{}", promise_line(model))?;
     Ok(())
+}
+
+/// What is promised and what is not; names of columns come from files and may hold anything.
+pub(crate) fn promise_line(model: &Model) -> String {
+    format!("promise: {}", printable(&model.promise_and_limits()))
 }
 
 /// The thresholds of groups, largest first, with a bar for each.

@@ -145,7 +145,8 @@ pub(crate) fn judge(
     };
     let printed = match args.json {
         true => {
-            json::print(&shown::Printed { data, seen_rows: evaluated.seen.seen, levels: &results }, console)
+            let (seen_rows, promise) = (evaluated.seen.seen, model.promise_and_limits());
+            json::print(&shown::Printed { data, seen_rows, promise, levels: &results }, console)
         }
         false => shown::print((path, model), &results, data, console),
     };

@@ -89,6 +89,7 @@ pub(crate) fn run(args: &ReportArgs, console: &mut Console<'_>) -> Result<(), Fa
     let options = Options {
         #[cfg(feature = "png")]
         png: args.png,
+        ..Options::default()
     };
     Found::of(results, &options)?.write(folder, &args.output, console)
 }

@@ -66,6 +66,7 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
     let options = Options {
         #[cfg(feature = "png")]
         png: args.png,
+        conditional_beside: has_conditional_beside(&args.output),
     };
     let found = match study.kind {
         Kind::Procedures => Found::of(study.run(&run, &bar)?, &options)?,
@@ -77,6 +78,13 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
         console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
     }
     found.write(folder, &args.output, console)
+}
+
+/// Whether the page of the conditional study lies where a page in this folder would look for it.
+fn has_conditional_beside(folder: &Path) -> bool {
+    let page = Path::new("conditional/report/index.html");
+    let own = std::path::absolute(folder);
+    own.is_ok_and(|own| own.parent().is_some_and(|parent| parent.join(page).is_file()))
 }
 
 /// What a study's folder is to hold, and what is said of it.

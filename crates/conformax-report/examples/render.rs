@@ -13,6 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = Options {
         #[cfg(feature = "png")]
         png: true,
+        ..Options::default()
     };
     for file in render(&results, &options) {
         let path = Path::new(&folder).join(file.path);

@@ -9,7 +9,7 @@ use conformax_study::{BenchmarkSummary, ConditionalRecord, ConditionalResults, S
 use minijinja::value::Serde;
 use minijinja::{Value, context};
 
-use crate::figure::Figure;
+use crate::figure::{Figure, Panel};
 use crate::page::{self, shown_figure, shown_table};
 use crate::table::{Column, Records, Row, Table, exact};
 use crate::{File, Options, figure_files, number, style, table_files, text};
@@ -115,6 +115,28 @@ fn found(results: &ConditionalResults) -> Vec<Value> {
             }
         })
         .collect()
+}
+
+/// A panel for every benchmark and level, those of a benchmark side by side.
+fn of_each_level(
+    results: &ConditionalResults,
+    panel: impl Fn(&BenchmarkSummary, f64) -> Panel,
+) -> Vec<Panel> {
+    let benchmarks = results.benchmarks.iter();
+    benchmarks.flat_map(|benchmark| results.levels.iter().map(|alpha| panel(benchmark, *alpha))).collect()
+}
+
+/// What a panel is headed: its benchmark, and its level where there are several.
+fn titled(results: &ConditionalResults, benchmark: &BenchmarkSummary, alpha: f64) -> String {
+    match results.levels.len() {
+        1 => benchmark.title.clone(),
+        _ => format!("{}, α = {}", benchmark.title, number::level(alpha)),
+    }
+}
+
+fn levels_in_words(results: &ConditionalResults) -> String {
+    let levels: Vec<String> = results.levels.iter().map(|alpha| number::level(*alpha)).collect();
+    format!("α = {}", number::listed(&levels))
 }
 
 /// Mean and spread over splits.

@@ -41,6 +41,9 @@ pub struct Options {
     /// Figures as PNG too, at two pixels per unit.
     #[cfg(feature = "png")]
     pub png: bool,
+    /// Whether the folder `conditional` beside that of the study holds the page of `conformax study conditional`, which
+    /// is then linked.
+    pub conditional_beside: bool,
 }
 
 /// A file of the report.
@@ -58,7 +61,7 @@ pub fn render(results: &Results, options: &Options) -> Vec<File> {
     let view = View::new(results);
     let figures = figure::all(&view);
     let tables = Tables::new(&view);
-    let mut files = vec![text("report/index.html".to_owned(), page::html(&view, &figures, &tables))];
+    let mut files = vec![text("report/index.html".to_owned(), page::html(&view, &figures, &tables, options))];
     files.extend(figure_files(&figures, options));
     files.extend(tables.files().flat_map(table_files));
     files

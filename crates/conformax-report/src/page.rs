@@ -9,6 +9,7 @@ use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Value, context};
 use serde::Serialize;
 
+use crate::Options;
 use crate::figure::Figure;
 use crate::number;
 use crate::table::{METRICS, Metric, Table, Tables, verdict};
@@ -25,8 +26,13 @@ const SCRIPT: &str = include_str!("../templates/page.js");
 const TRY_IT: &str = include_str!("../templates/try-it.js");
 
 /// The whole page.
-pub(crate) fn html(view: &View<'_>, figures: &[Figure], tables: &Tables) -> String {
-    render_template(TEMPLATE, content(view, figures, tables))
+pub(crate) fn html(view: &View<'_>, figures: &[Figure], tables: &Tables, options: &Options) -> String {
+    let conditional = context! {
+        // The other study is about the paper's benchmarks, and no other page has a word on it.
+        is_told => view.results.provenance.claim_splits > 0,
+        is_beside => options.conditional_beside,
+    };
+    render_template(TEMPLATE, context! { conditional, ..content(view, figures, tables) })
 }
 
 /// A page of these contents, with the style, the colours and the script of all.
@@ -69,6 +75,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         procedures => chips(&view.styles),
         levels => levels(view),
         chosen => results.levels.get(chosen).map(|&alpha| number::level(alpha)),
+        glance_note => view.all_rows_note(),
         metrics => METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>(),
         figures => figures.iter().map(|figure| (figure.number.to_string(), shown_figure(figure))).collect::<BTreeMap<_, _>>(),
         coverage => shown_table(&tables.coverage),
@@ -172,8 +179,7 @@ fn numbers(view: &View<'_>) -> String {
     let numbers: Vec<Vec<Vec<Vec<[String; 2]>>>> = view
         .benchmarks()
         .map(|(benchmark, _)| {
-            let of_level =
-                |(level, _)| view.procedures().map(|(p, _)| of_cell(benchmark, level, p)).collect();
+            let of_level = |(level, _)| view.tabled().map(|(p, _)| of_cell(benchmark, level, p)).collect();
             view.levels().map(of_level).collect()
         })
         .collect();
@@ -181,7 +187,7 @@ fn numbers(view: &View<'_>) -> String {
     let all = serde_json::json!({
         "benchmarks": view.benchmarks().map(|(_, summary)| &summary.name).collect::<Vec<_>>(),
         "levels": view.levels().map(|(_, alpha)| number::level(alpha)).collect::<Vec<_>>(),
-        "procedures": view.results.procedures,
+        "procedures": view.tabled().map(|(_, name)| name).collect::<Vec<_>>(),
         "metrics": keys,
         "numbers": numbers,
     });
@@ -220,7 +226,7 @@ fn benchmarks(view: &View<'_>, chosen: usize) -> Vec<Value> {
     view.benchmarks()
         .map(|(benchmark, summary)| {
             let glance: Vec<Value> = view
-                .procedures()
+                .tabled()
                 .map(|(procedure, name)| {
                     let cell = Cell { benchmark, procedure, level: chosen };
                     let numbers: Vec<Number> =
@@ -246,6 +252,8 @@ fn benchmarks(view: &View<'_>, chosen: usize) -> Vec<Value> {
 }
 
 pub(crate) fn shown_figure(figure: &Figure) -> Value {
+    // The page's own key of procedures has the others.
+    let unnamed: Vec<Style> = figure.key.iter().filter(|style| style.class.is_empty()).cloned().collect();
     let panels: Vec<Value> = figure
         .panels
         .iter()
@@ -262,6 +270,7 @@ pub(crate) fn shown_figure(figure: &Figure) -> Value {
         slug => figure.slug,
         title => figure.title.as_str(),
         caption => figure.caption.as_str(),
+        key => chips(&unnamed),
         columns => figure.columns.min(figure.panels.len()),
         panels,
         data => shown_table(&figure.data),

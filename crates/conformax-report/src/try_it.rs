@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use conformax_study::{ExampleRow, Examples, RowKind};
+use conformax_study::{ExampleRow, Examples, RowKind, Way};
 use serde_json::{Value, json};
 
 use crate::number;
@@ -18,9 +18,10 @@ const MASS_DIGITS: usize = 7;
 
 /// The benchmarks that have rows to try, for the page's script; `None` where none has.
 pub(crate) fn json(view: &View<'_>) -> Option<Value> {
-    let benchmarks: Vec<Value> =
-        view.results.examples.iter().filter(|of| !of.rows.is_empty()).map(|of| benchmark(view, of)).collect();
-    let procedures = view.styles.iter().map(|style| json!({ "name": style.name, "class": style.class }));
+    let examples = || view.results.examples.iter().filter(|of| !of.rows.is_empty());
+    let names = offered(examples());
+    let benchmarks: Vec<Value> = examples().map(|of| benchmark(view, of, &names)).collect();
+    let procedures = names.iter().map(|name| json!({ "name": name, "class": class(view, name) }));
     (!benchmarks.is_empty() && !view.results.levels.is_empty()).then(|| {
         json!({
             "levels": view.levels().map(|(_, alpha)| number::level(alpha)).collect::<Vec<_>>(),
@@ -30,29 +31,48 @@ pub(crate) fn json(view: &View<'_>) -> Option<Value> {
     })
 }
 
-fn benchmark(view: &View<'_>, of: &Examples) -> Value {
+/// The procedures that every benchmark has answers of: where classes are many, all rows do not choose.
+fn offered<'a>(mut examples: impl Iterator<Item = &'a Examples>) -> Vec<&'a str> {
+    let Some(first) = examples.next() else { return Vec::new() };
+    let mut names: Vec<&str> = first.procedures.iter().map(String::as_str).collect();
+    examples.for_each(|of| names.retain(|name| of.procedures.iter().any(|other| other == name)));
+    names
+}
+
+/// How a procedure is drawn; all ways to tune it alike.
+fn class<'v>(view: &'v View<'_>, name: &str) -> &'v str {
+    let is_its =
+        |style: &&conformax_plot::Style| style.name == name || Way::AllRows.named(&style.name) == name;
+    view.styles.iter().find(is_its).map_or("", |style| &style.class)
+}
+
+fn benchmark(view: &View<'_>, of: &Examples, names: &[&str]) -> Value {
     let summary = view.results.benchmarks.iter().find(|summary| summary.name == of.benchmark);
     // γ = 1 has no temperature: its probabilities are those of softmax over the set, as outside the family.
     let scores = of.scores.iter().map(|score| json!({ "name": score.name, "gamma": score.gamma }));
-    let rules = of.rules.iter().map(|levels| {
-        let rule = levels.iter().map(|rule| json!([rule.score, rule.threshold]));
+    let place =
+        |name: &&str| of.procedures.iter().position(|own| own == name).expect("every benchmark has it");
+    let places: Vec<usize> = names.iter().map(place).collect();
+    let rules = places.iter().map(|procedure| {
+        let rule = of.rules[*procedure].iter().map(|rule| json!([rule.score, rule.threshold]));
         rule.collect::<Vec<_>>()
     });
-    let mut names: BTreeMap<u32, &str> = BTreeMap::new();
+    let mut classes: BTreeMap<u32, &str> = BTreeMap::new();
     for row in &of.rows {
-        names.extend(row.labels.iter().copied().zip(row.names.iter().map(String::as_str)));
+        classes.extend(row.labels.iter().copied().zip(row.names.iter().map(String::as_str)));
     }
     json!({
         "name": of.benchmark,
         "title": summary.map_or(&of.benchmark, |summary| &summary.title),
         "scores": scores.collect::<Vec<_>>(),
         "rules": rules.collect::<Vec<_>>(),
-        "names": names,
-        "rows": of.rows.iter().map(|row| shown_row(of, row)).collect::<Vec<_>>(),
+        "names": classes,
+        "rows": of.rows.iter().map(|row| shown_row(of, row, &places)).collect::<Vec<_>>(),
     })
 }
 
-fn shown_row(of: &Examples, row: &ExampleRow) -> Value {
+/// A row, with the answers of the procedures at these places.
+fn shown_row(of: &Examples, row: &ExampleRow, places: &[usize]) -> Value {
     let thresholds = |place: usize| -> Vec<f64> {
         let rules = of.rules.iter().flatten().filter(|rule| rule.score == place);
         rules.filter_map(|rule| rule.threshold).collect()
@@ -62,18 +82,19 @@ fn shown_row(of: &Examples, row: &ExampleRow) -> Value {
         let short = |score: &Option<f64>| score.map(|score| shortened(score, &thresholds));
         scores.iter().map(short).collect::<Vec<_>>()
     });
-    let sizes = row.answers.iter().map(|levels| levels.iter().map(|answer| answer.size).collect());
-    let masses = row.answers.iter().map(|levels| {
+    let answers = || places.iter().map(|procedure| &row.answers[*procedure]);
+    let sizes = answers().map(|levels| levels.iter().map(|answer| answer.size).collect());
+    let masses = answers().map(|levels| {
         let largest = |answer: &conformax_study::Answer| answer.probabilities.first().copied().unwrap_or(0.0);
         levels.iter().map(|answer| rounded(largest(answer), MASS_DIGITS)).collect()
     });
     // Where scores choose among themselves there is no one number to compare, and the sets travel themselves.
     let mut chosen: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (procedure, levels) in of.rules.iter().enumerate() {
-        for (level, _) in levels.iter().enumerate().filter(|(_, rule)| rule.is_a_choice) {
-            let set = &row.answers[procedure][level].labels;
-            let places = row.labels.iter().enumerate().filter(|(_, label)| set.contains(label));
-            chosen.insert(format!("{procedure},{level}"), places.map(|(place, _)| place).collect());
+    for (shown, procedure) in places.iter().enumerate() {
+        let rules = of.rules[*procedure].iter().zip(&row.answers[*procedure]).enumerate();
+        for (level, (_, answer)) in rules.filter(|(_, (rule, _))| rule.is_a_choice) {
+            let listed = row.labels.iter().enumerate().filter(|(_, label)| answer.labels.contains(label));
+            chosen.insert(format!("{shown},{level}"), listed.map(|(place, _)| place).collect());
         }
     }
     json!({

@@ -3,15 +3,17 @@
 use std::collections::HashMap;
 
 use conformax_plot::Style;
-use conformax_study::{BenchmarkSummary, CoverageBand, Record, Results, Spread, paper};
+use conformax_study::{BenchmarkSummary, CoverageBand, Record, Results, Spread, Way, paper};
 
-use crate::style;
+use crate::{number, style};
 
 /// Results with an index; benchmarks, procedures and levels are named by their place in the study's order.
 pub(crate) struct View<'a> {
     pub(crate) results: &'a Results,
     /// One per procedure.
     pub(crate) styles: Vec<Style>,
+    /// Tuned procedures once more, where all rows choose: they have records, and cells after those of the procedures.
+    pub(crate) all_rows: Vec<String>,
     cells: HashMap<Cell, Vec<&'a Record>>,
 }
 
@@ -26,15 +28,20 @@ pub(crate) struct Cell {
 impl<'a> View<'a> {
     pub(crate) fn new(results: &'a Results) -> Self {
         let mut cells: HashMap<Cell, Vec<&Record>> = HashMap::new();
-        for record in &results.records {
+        let all_rows = results.procedures.iter().map(|name| Way::AllRows.named(name));
+        let all_rows: Vec<String> =
+            all_rows.filter(|name| results.tuned.iter().any(|record| record.procedure == *name)).collect();
+        let names: Vec<&String> = results.procedures.iter().chain(&all_rows).collect();
+        let tuned = results.tuned.iter().filter(|record| all_rows.contains(&record.procedure));
+        for record in results.records.iter().chain(tuned) {
             let cell = Cell {
                 benchmark: place(&results.benchmarks, |b| b.name == record.benchmark),
-                procedure: place(&results.procedures, |name| *name == record.procedure),
+                procedure: place(&names, |name| **name == record.procedure),
                 level: place(&results.levels, |alpha| *alpha == record.alpha),
             };
             cells.entry(cell).or_default().push(record);
         }
-        Self { results, styles: style::of_procedures(&results.procedures), cells }
+        Self { results, styles: style::of_procedures(&results.procedures), all_rows, cells }
     }
 
     /// The records of a cell, one per split.
@@ -54,6 +61,19 @@ impl<'a> View<'a> {
 
     pub(crate) fn procedures(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
         self.results.procedures.iter().map(String::as_str).enumerate()
+    }
+
+    /// The procedures that tables have, with those that all rows tune after the study's.
+    pub(crate) fn tabled(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.results.procedures.iter().chain(&self.all_rows).map(String::as_str).enumerate()
+    }
+
+    /// On which splits all rows choose, where they do on fewer than the study's.
+    pub(crate) fn all_rows_note(&self) -> Option<String> {
+        let ways = self.results.tuning_ways.iter().find(|it| it.way == Way::AllRows)?;
+        (!self.all_rows.is_empty() && ways.coverage.splits < self.results.provenance.splits).then(|| {
+            format!("{}: over the first {} splits.", number::listed(&self.all_rows), ways.coverage.splits)
+        })
     }
 
     pub(crate) fn levels(&self) -> impl Iterator<Item = (usize, f64)> + use<'a> {

@@ -28,7 +28,7 @@
     // Beyond the labels listed there may be more; the true one, listed last, is no measure of that.
     const beyond = row.labels.every((_, label) => inside[label] || label === row.truth);
     return {
-      threshold, scores, inside, score,
+      threshold, scores, inside, score, isChoice: chosen !== undefined,
       size: beyond ? row.sizes[procedure][level] : counted,
       temperature: chosen || !(score.gamma > 1) ? null : 1 / (score.gamma - 1) / threshold,
       masses: masses(row, inside, chosen ? 1 : score.gamma, threshold, row.masses[procedure][level]),
@@ -90,7 +90,7 @@
   const showSide = ({ side, choice, says, holds, rule }, benchmark, row) => {
     const procedure = Number(choice.value);
     const now = answer(benchmark, row, procedure, state.level);
-    const { size, inside, threshold, score, temperature } = now;
+    const { size, inside, threshold, score, temperature, isChoice } = now;
     const names = row.labels.map((label) => benchmark.names[label]);
     const hit = inside[row.truth];
     says.textContent = size === 0 ? "no label" : size === 1 ? "1 label" : `${size.toLocaleString("en")} labels`;
@@ -101,7 +101,8 @@
     holds.textContent = size === 0 ? "{ }" : `{ ${words(members, size)} }`;
     const family = score.gamma === null ? "" : `, γ = ${score.gamma}`;
     const beta = temperature === null ? "" : `, β = ${printed(temperature)}`;
-    rule.textContent = `${score.name}${family}: score ≤ ${printed(threshold)}${beta}`;
+    const who = isChoice ? "chosen label by label, mostly " : "";
+    rule.textContent = `${who}${score.name}${family}: score ≤ ${printed(threshold)}${beta}`;
     // One axis for all levels, so that the threshold is seen to move.
     const finite = benchmark.rules[procedure].map(([, value]) => value ?? 0);
     const reach = 1.25 * Math.max(...finite) || Math.max(...now.scores.filter(Number.isFinite), 1);

@@ -68,6 +68,8 @@ pub(crate) struct ProcedureOutcomes {
     pub(crate) paper: Vec<Vec<Outcome>>,
     /// The same with all rows choosing and calibrating, on some of the splits; empty where nothing is tuned.
     pub(crate) all_rows: Vec<Vec<Outcome>>,
+    /// By level, what predicts so as the first split calibrated it; empty where that is not known.
+    pub(crate) all_rows_first: Vec<Predictor<ScoreSpec>>,
     /// By level, how much each row moves the outcomes.
     pub(crate) influences: Vec<RowInfluence>,
     /// By candidate, its total set size on the tuning rows by split and level; empty where nothing is tuned.
@@ -250,6 +252,7 @@ impl<T: Logit> Bench<'_, T> {
                     outcomes: self.judge(&picks, sizes)?,
                     paper: Vec::new(),
                     all_rows: Vec::new(),
+                    all_rows_first: Vec::new(),
                     influences: self.influences(&picks, sizes, false),
                     tuning_sizes: Vec::new(),
                 }
@@ -263,10 +266,12 @@ impl<T: Logit> Bench<'_, T> {
                 let (outcomes, influences) =
                     (self.judge(&valid, sizes)?, self.influences(&valid, sizes, true));
                 self.add_test_sizes(&paper, &valid, sizes)?;
+                let (all_rows, all_rows_first) = self.select(&places)?;
                 ProcedureOutcomes {
                     outcomes,
                     paper: self.judge(&paper, sizes)?,
-                    all_rows: self.select(&places)?,
+                    all_rows,
+                    all_rows_first,
                     influences,
                     tuning_sizes: own,
                 }

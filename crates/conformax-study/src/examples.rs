@@ -8,7 +8,8 @@ use conformax::{Logit, Logits, Predictor, Row, Score, ScoreSpec};
 use crate::benchmark::{Benchmark, Wide};
 use crate::error::Result;
 use crate::evaluation::{Evaluation, Outcome};
-use crate::results::{Answer, ExampleRow, ExampleRule, ExampleScore, Examples, RowKind};
+use crate::procedure::Procedure;
+use crate::results::{Answer, ExampleRow, ExampleRule, ExampleScore, Examples, RowKind, Way};
 use crate::splits::Split;
 
 /// Labels listed of a row, from the top; the true one is always among them.
@@ -21,16 +22,29 @@ const TAKEN: [(RowKind, [f64; 3]); 3] = [
     (RowKind::Wrong, [0.25, 0.5, 0.75]),
 ];
 
-/// The examples of a benchmark, answered as the first split calibrated its procedures.
-pub(crate) fn examples_of(benchmark: &Benchmark, split: &Split, evaluation: &Evaluation) -> Result<Examples> {
-    let predictors: Vec<Vec<Predictor<ScoreSpec>>> = evaluation
-        .procedures
-        .iter()
-        .map(|procedure| procedure.outcomes.first().into_iter().flatten().map(Outcome::predictor).collect())
-        .collect();
+/// A procedure as the first split calibrated it: its name, and what predicts at each level.
+type Tried = (String, Vec<Predictor<ScoreSpec>>);
+
+/// The examples of a benchmark, answered as the first split calibrated its procedures: those of the study, and then the
+/// tuned ones once more where all rows choose.
+pub(crate) fn examples_of(
+    benchmark: &Benchmark,
+    split: &Split,
+    procedures: &[Procedure],
+    evaluation: &Evaluation,
+) -> Result<Examples> {
+    let named = || procedures.iter().zip(&evaluation.procedures);
+    let plain = named().map(|(procedure, found)| {
+        let first = found.outcomes.first().into_iter().flatten();
+        (procedure.name.clone(), first.map(Outcome::predictor).collect())
+    });
+    let all_rows = named().filter(|(_, found)| !found.all_rows_first.is_empty());
+    let all_rows = all_rows
+        .map(|(procedure, found)| (Way::AllRows.named(&procedure.name), found.all_rows_first.clone()));
+    let tried: Vec<Tried> = plain.chain(all_rows).collect();
     match &benchmark.logits {
-        Wide::F32(values) => answered(benchmark, Logits::new(values, benchmark.classes)?, split, &predictors),
-        Wide::F64(values) => answered(benchmark, Logits::new(values, benchmark.classes)?, split, &predictors),
+        Wide::F32(values) => answered(benchmark, Logits::new(values, benchmark.classes)?, split, tried),
+        Wide::F64(values) => answered(benchmark, Logits::new(values, benchmark.classes)?, split, tried),
     }
 }
 
@@ -38,8 +52,9 @@ fn answered<T: Logit>(
     benchmark: &Benchmark,
     logits: Logits<'_, T>,
     split: &Split,
-    predictors: &[Vec<Predictor<ScoreSpec>>],
+    tried: Vec<Tried>,
 ) -> Result<Examples> {
+    let (procedures, predictors): (Vec<String>, Vec<Vec<Predictor<ScoreSpec>>>) = tried.into_iter().unzip();
     let mut specs: Vec<ScoreSpec> = Vec::new();
     for predictor in predictors.iter().flatten() {
         if !specs.contains(predictor.score()) {
@@ -86,6 +101,7 @@ fn answered<T: Logit>(
     });
     Ok(Examples {
         benchmark: benchmark.name.clone(),
+        procedures,
         scores: specs
             .iter()
             .map(|spec| ExampleScore { name: spec.name().to_owned(), gamma: spec.gamma().map(|g| g.value()) })

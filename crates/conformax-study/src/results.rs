@@ -362,6 +362,8 @@ pub enum Verdict {
 pub struct Examples {
     /// Name of the benchmark.
     pub benchmark: String,
+    /// Names of the procedures: the study's, and then the tuned ones once more where all rows choose ([`Way::named`]).
+    pub procedures: Vec<String>,
     /// Every score that some procedure uses at some level.
     pub scores: Vec<ExampleScore>,
     /// What decides, by procedure and then level.

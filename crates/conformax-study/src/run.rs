@@ -163,7 +163,10 @@ impl Study {
                 &report,
             )?,
         };
-        let examples = splits.first().map(|split| examples_of(benchmark, split, &evaluation)).transpose()?;
+        let examples = splits
+            .first()
+            .map(|split| examples_of(benchmark, split, &self.procedures, &evaluation))
+            .transpose()?;
         Ok(Findings { examples, ..self.sum_up(benchmark, &splits, &evaluation) })
     }
 

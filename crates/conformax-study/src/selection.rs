@@ -5,7 +5,7 @@
 //! of a row at its lower score and `c` at its higher takes the first `c` of them, and needs `b`, `c` or, for the few places
 //! between, a count of its own. So no set is made, and a row costs two sizes for every candidate that can win.
 
-use conformax::Rival;
+use conformax::{Alpha, Masked, Predictor, Rival, RowSet, ScoreSpec, Selection};
 
 /// What the calibration rows of a split say of the candidates, at one level.
 pub(crate) struct Contest {
@@ -67,10 +67,34 @@ impl Contest {
 
     /// The places of candidates that can win a label of a row with so many classes, in grid order.
     pub(crate) fn alive(&self, classes: usize) -> Vec<usize> {
+        if self.rivals.iter().all(|rival| rival.high == f64::INFINITY) {
+            return vec![self.leader];
+        }
         let most = self.leader().at_high + classes as u64;
-        (0..self.rivals.len())
-            .filter(|place| *place == self.leader || self.rivals[*place].at_low <= most)
-            .collect()
+        let can_win = |place: &usize| {
+            let least = self.rivals[*place].at_low;
+            *place == self.leader || least < most || (least == most && *place < self.leader)
+        };
+        (0..self.rivals.len()).filter(can_win).collect()
+    }
+
+    /// What predicts as this choice on `n` calibration rows does. `None` where rounding has put a score in another order
+    /// than its row's ranking, which sizes take no notice of and a selection refuses.
+    pub(crate) fn predictor(
+        &self,
+        (n, classes): (usize, usize),
+        alpha: Alpha,
+        spec: impl Fn(usize) -> ScoreSpec,
+    ) -> Option<Predictor<ScoreSpec>> {
+        let alive = self.alive(classes);
+        let rivals = self.rivals.iter().enumerate().map(|(place, rival)| {
+            let Rival { score, low, high, at_low, at_high, between } = rival.clone();
+            let between = if alive.contains(&place) { between } else { Vec::new().into() };
+            Rival { score: spec(score), low, high, at_low, at_high, between }
+        });
+        let rows = (n as u64, RowSet::default());
+        let made = Selection::from_parts(rivals.collect(), classes, alpha, rows, Masked::Allowed);
+        made.map(|selection| selection.predictor())
     }
 
     /// The size of a row's set and whether it holds the true label. `own` and `truth` are by candidate: those alive are

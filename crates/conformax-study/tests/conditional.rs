@@ -3,12 +3,16 @@
 // What the tests share is not itself a test, which is where the lint would allow it.
 #![allow(clippy::unwrap_used)]
 
-use conformax::{Alpha, EntmaxScore, Gamma, Logits, conformal_rank, score_all_labels, split};
+use conformax::{
+    Alpha, Calibration, Calibrator, ClusterPlan, EntmaxScore, Gamma, Generator, LabelShift, Logits, Prior,
+    RankChooser, Scheme, Taxonomy, TuningSplit, cluster_classes, conformal_rank, label_weights,
+    score_all_labels, split,
+};
 use conformax_io::{Block, Values};
 use conformax_study::{Benchmark, ConditionalResults, Kind, RunOptions, Study};
 
 const CLASSES: usize = 4;
-const ROWS: usize = 600;
+const ROWS: usize = 1_200;
 
 /// Rows whose classes differ in how hard they are.
 fn logits() -> (Vec<f32>, Vec<u32>) {
@@ -98,6 +102,171 @@ fn one_threshold_and_one_by_class_are_those_of_the_definition() {
     }
 }
 
+/// Rows of their own, as somebody has them who calls the library.
+#[derive(Clone)]
+struct Rows {
+    logits: Vec<f64>,
+    labels: Vec<u32>,
+}
+
+impl Rows {
+    fn all() -> Self {
+        let (logits, labels) = logits();
+        Self { logits: logits.into_iter().map(f64::from).collect(), labels }
+    }
+
+    fn pick(&self, rows: &[usize]) -> Self {
+        Self {
+            logits: rows.iter().flat_map(|row| &self.logits[row * CLASSES..][..CLASSES]).copied().collect(),
+            labels: rows.iter().map(|row| self.labels[*row]).collect(),
+        }
+    }
+
+    fn counts(&self) -> Vec<u64> {
+        let of = |class: u32| self.labels.iter().filter(|label| **label == class).count() as u64;
+        (0..CLASSES as u32).map(of).collect()
+    }
+
+    fn as_logits(&self) -> Logits<'_, f64> {
+        Logits::new(&self.logits, CLASSES).unwrap()
+    }
+
+    fn less(&self, prior: &Prior) -> Self {
+        let mut logits = Vec::new();
+        prior.adjust(self.as_logits(), &mut logits).unwrap();
+        Self { logits, labels: self.labels.clone() }
+    }
+
+    fn calibrated(&self, calibrator: Calibrator<EntmaxScore>) -> Calibration<EntmaxScore> {
+        let mut calibrator = calibrator;
+        calibrator.extend(self.as_logits().labelled(&self.labels).unwrap()).unwrap();
+        calibrator.finish().unwrap()
+    }
+
+    /// Coverage and average size of a calibration's sets on these rows.
+    fn judged(&self, calibration: &Calibration<EntmaxScore>, alpha: Alpha) -> (f64, f64) {
+        let sets = calibration.at(alpha).0.predict(self.as_logits()).unwrap();
+        let covered = sets.iter().zip(&self.labels).filter(|(set, label)| set.contains(label)).count();
+        let n = self.labels.len() as f64;
+        (covered as f64 / n, sets.labels().len() as f64 / n)
+    }
+}
+
+fn under(scheme: Scheme) -> Calibrator<EntmaxScore> {
+    Calibrator::new(EntmaxScore { gamma: Gamma::ENTMAX15 }, CLASSES).unwrap().under(scheme).unwrap()
+}
+
+/// Rows for calibration, the places among them of those that tune and of those that do not, and test rows.
+fn dealt(seed: u64) -> (Rows, [Vec<usize>; 2], Rows) {
+    let (all, parts) = (Rows::all(), split(ROWS, &[0.4, 0.6], seed).unwrap());
+    let TuningSplit { calibrating, tuning } = TuningSplit::new(parts[0].len(), 0.4, seed).unwrap();
+    (all.pick(&parts[0]), [tuning, calibrating], all.pick(&parts[1]))
+}
+
+#[test]
+fn the_other_ways_are_those_of_the_library_called_by_hand() {
+    let results = run();
+    for seed in 0..2 {
+        let (calibration, [tuning, calibrating], test) = dealt(seed);
+        let (tuning, calibrating) = (calibration.pick(&tuning), calibration.pick(&calibrating));
+        for alpha in [0.1, 0.05] {
+            let level = Alpha::new(alpha).unwrap();
+            let of = |way: &str| {
+                let is_its = |r: &&conformax_study::ConditionalRecord| {
+                    (r.procedure.as_str(), r.alpha, r.split) == (way, alpha, seed)
+                };
+                let record = results.records.iter().find(is_its).unwrap();
+                (record.coverage, record.average_size)
+            };
+            let counts = tuning.counts().iter().map(|count| count + 1).collect::<Vec<_>>();
+            let prior = Prior::of_counts(&counts).unwrap();
+            let adjusted = calibrating.less(&prior).calibrated(under(Scheme::default()));
+            assert_eq!(of("prior-adjusted"), test.less(&prior).judged(&adjusted, level), "{alpha}, {seed}");
+
+            let mut chooser = RankChooser::new(CLASSES).unwrap();
+            chooser.extend(tuning.as_logits().labelled(&tuning.labels).unwrap()).unwrap();
+            let truncated = under(Scheme::Groups(Taxonomy::Label));
+            let truncated = truncated.with_ranks(chooser.finish(level).unwrap()).unwrap();
+            let truncated = calibrating.calibrated(truncated);
+            assert_eq!(of("rank-truncated"), test.judged(&truncated, level), "{alpha}, {seed}");
+
+            let plan = ClusterPlan::for_counts(&calibration.counts(), level).unwrap();
+            let (first, rest): (Vec<usize>, Vec<usize>) =
+                (0..calibration.labels.len()).partition(|row| plan.clusters_row(*row as u64, seed));
+            let found = calibration.pick(&first).calibrated(under(Scheme::Groups(Taxonomy::Label)));
+            let clusters = cluster_classes(found.groups(), plan.clusters, plan.rows_wanted, seed).unwrap();
+            let clustered = under(Scheme::Groups(Taxonomy::Cluster(clusters)));
+            let clustered = calibration.pick(&rest).calibrated(clustered);
+            assert_eq!(of("clustered classes"), test.judged(&clustered, level), "{alpha}, {seed}");
+        }
+    }
+}
+
+/// Shares of the classes where rows are drawn anew: from the hardest class to the easiest they fall evenly to a tenth.
+/// The classes of these rows are in that order.
+fn shares() -> Vec<f64> {
+    // The third root of a tenth: three steps from the first class to the last.
+    const STEP: f64 = 0.464_158_883_361_277_9;
+    let fallen: Vec<f64> = (0..CLASSES as i32).map(|class| STEP.powi(class)).collect();
+    let total: f64 = fallen.iter().sum();
+    fallen.iter().map(|share| share / total).collect()
+}
+
+/// As many rows as test, each of a class by its share, and then any of that class.
+fn drawn(test: &Rows, shares: &[f64], seed: u64) -> Vec<usize> {
+    let mut random = Generator::new(seed, "label shift");
+    let of_class = |class: usize| -> Vec<usize> {
+        (0..test.labels.len()).filter(|row| test.labels[*row] as usize == class).collect()
+    };
+    let of_class: Vec<Vec<usize>> = (0..CLASSES).map(of_class).collect();
+    let ends: Vec<f64> = (0..CLASSES).map(|class| shares[..=class].iter().sum()).collect();
+    let one = |_| {
+        let at = random.below(1 << 53) as f64 / (1_u64 << 53) as f64;
+        let rows = &of_class[ends.iter().position(|end| at < *end).unwrap_or(CLASSES - 1)];
+        rows[random.below(rows.len() as u64) as usize]
+    };
+    (0..test.labels.len()).map(one).collect()
+}
+
+#[test]
+fn weights_under_label_shift_are_those_of_the_library_called_by_hand() {
+    let results = run();
+    let shares = shares();
+    for seed in 0..2 {
+        let (calibration, _, test) = dealt(seed);
+        let rows = drawn(&test, &shares, seed);
+        let (unlabelled, judged) = rows.split_at(rows.len() / 2);
+        let (unlabelled, judged) = (test.pick(unlabelled), test.pick(judged));
+        let estimated = |method| {
+            let known = calibration.as_logits().labelled(&calibration.labels).unwrap();
+            label_weights(known, unlabelled.as_logits(), method).unwrap()
+        };
+        let of_each = (ROWS / CLASSES) as f64;
+        let known: Vec<f64> = shares.iter().map(|share| share * ROWS as f64 / of_each).collect();
+        let schemes = [
+            ("unweighted", Scheme::default()),
+            ("known weights", Scheme::LabelWeights(known)),
+            ("weights by EM", Scheme::LabelWeights(estimated(LabelShift::Em))),
+            ("weights by BBSE", Scheme::LabelWeights(estimated(LabelShift::Bbse))),
+        ];
+        for (weighting, scheme) in schemes {
+            let calibrated = calibration.calibrated(under(scheme));
+            for alpha in [0.1, 0.05] {
+                let is_its = |r: &&conformax_study::ShiftRecord| {
+                    (r.weighting.as_str(), r.alpha, r.split) == (weighting, alpha, seed)
+                };
+                let record = results.shift.iter().find(is_its).unwrap();
+                let wanted = judged.judged(&calibrated, Alpha::new(alpha).unwrap());
+                assert_eq!(
+                    (record.coverage, record.average_size),
+                    (Some(wanted.0), Some(wanted.1)),
+                    "{weighting} at {alpha}, split {seed}"
+                );
+            }
+        }
+    }
+}
+
 #[test]
 fn there_is_a_record_of_everything_asked_for() {
     let results = run();
@@ -108,9 +277,9 @@ fn there_is_a_record_of_everything_asked_for() {
     assert_eq!(results.shift.len(), 4 * 2 * 2);
     assert!(results.shift.iter().all(|record| record.coverage.is_some() && record.problem.is_none()));
     let tuned = |name: &str| results.records.iter().find(|record| record.procedure == name).unwrap().n_cal;
-    assert_eq!([tuned("one threshold"), tuned("rank-truncated"), tuned("prior-adjusted")], [240, 144, 144]);
+    assert_eq!([tuned("one threshold"), tuned("rank-truncated"), tuned("prior-adjusted")], [480, 288, 288]);
     assert!(results.classes.iter().all(|class| class.low < 0.95 && class.high > 0.85));
-    assert_eq!(results.classes[..CLASSES].iter().map(|class| class.n_test).sum::<u64>(), 360);
+    assert_eq!(results.classes[..CLASSES].iter().map(|class| class.n_test).sum::<u64>(), 720);
 }
 
 #[test]

@@ -4,9 +4,9 @@
 
 use std::collections::HashSet;
 
-use conformax::{Logits, Parameters, Predictor, ScoreSpec, Thresholds, split};
+use conformax::{Alpha, Logits, Parameters, Predictor, ScoreSpec, Thresholds, Tuner, split};
 use conformax_io::{Block, ClassNames, Values};
-use conformax_study::{Benchmark, Examples, Results, RowKind, Study};
+use conformax_study::{Benchmark, Examples, ProcedureScore, Results, RowKind, Study, Way};
 
 const CLASSES: usize = 60;
 const ROWS: usize = 500;
@@ -103,6 +103,52 @@ fn answers_are_the_librarys_for_every_row_procedure_and_level() {
         }
     }
     assert!(full > 0, "no set was full");
+}
+
+/// What all rows choose, answered by a selection on the first split's rows for calibration.
+#[test]
+fn answers_of_what_all_rows_choose_are_those_of_a_selection() {
+    let results = results(None);
+    let examples = examples(&results);
+    let (logits, labels) = data();
+    let calibration = &split(ROWS, &[0.4, 0.6], 0).unwrap()[0];
+    let rows: Vec<f32> =
+        calibration.iter().flat_map(|row| &logits[row * CLASSES..][..CLASSES]).copied().collect();
+    let truth: Vec<u32> = calibration.iter().map(|row| labels[*row]).collect();
+    let rows = Logits::new(&rows, CLASSES).unwrap();
+    let names = ["RAPS", "opt-entmax"];
+    assert_eq!(examples.procedures[results.procedures.len()..], names.map(|name| Way::AllRows.named(name)));
+    let mut choices = 0;
+    for name in names {
+        let place = examples.procedures.iter().position(|own| *own == Way::AllRows.named(name)).unwrap();
+        let study = Study::paper();
+        let procedure = study.procedures.iter().find(|procedure| procedure.name == name).unwrap();
+        let ProcedureScore::Tuned(grid) = &procedure.choice else { panic!("{name} is not tuned") };
+        let grid: Vec<ScoreSpec> = grid.iter().filter(|score| score.fits(CLASSES)).copied().collect();
+        for (level, alpha) in results.levels.iter().enumerate() {
+            let mut tuner = Tuner::new(grid.clone(), CLASSES, Alpha::new(*alpha).unwrap()).unwrap();
+            tuner.extend(rows.labelled(&truth).unwrap()).unwrap();
+            let mut pairs = tuner.finish_selecting().unwrap();
+            pairs.extend(rows).unwrap();
+            let predictor = pairs.finish().unwrap().predictor();
+            let rule = examples.rules[place][level];
+            assert_eq!(rule.is_a_choice, predictor.is_a_choice(), "{name} at {alpha}");
+            choices += usize::from(rule.is_a_choice);
+            for row in &examples.rows {
+                let values = &logits[row.row as usize * CLASSES..][..CLASSES];
+                let one = Logits::new(values, CLASSES).unwrap();
+                let (sets, probabilities) = predictor.predict_probabilities(one).unwrap();
+                let set = sets.get(0).unwrap();
+                let kept =
+                    set.iter().copied().zip(probabilities).filter(|(label, _)| row.labels.contains(label));
+                let answer = &row.answers[place][level];
+                let answered = answer.labels.iter().copied().zip(answer.probabilities.iter().copied());
+                assert_eq!(answer.size, set.len() as u64, "{name} at {alpha}, row {}", row.row);
+                assert!(answered.eq(kept), "{name} at {alpha}, row {}", row.row);
+            }
+        }
+    }
+    assert!(choices > 0, "candidates of one are not all that is tested");
 }
 
 #[test]

@@ -195,13 +195,23 @@ impl<S: Score> Evaluator<S> {
 
     /// Takes in rows. An error names the row in the whole and leaves everything as it was.
     pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
+        self.take_in(rows, rows.logits())
+    }
+
+    /// The same with rows counted in groups of their own, whatever groups their thresholds go by.
+    pub fn extend_counted_by<T: Logit>(&mut self, rows: Labelled<'_, T>, groups: &[u32]) -> Result<()> {
+        self.take_in(rows, rows.logits().with_groups(groups)?)
+    }
+
+    /// `counted` are the same rows, with the groups that they are counted in.
+    fn take_in<T: Logit>(&mut self, rows: Labelled<'_, T>, counted: Logits<'_, T>) -> Result<()> {
         let logits = rows.logits();
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
         let offset = |error: Error| error.offset_rows(self.next_row);
         if let Some(taxonomy) = &self.taxonomy {
-            taxonomy.expect(logits).map_err(offset)?;
+            taxonomy.expect(counted).map_err(offset)?;
         }
         let mut tallies = self.tallies.clone();
         let (mut groups, mut losses) = (self.groups.clone(), self.losses.clone());
@@ -215,7 +225,7 @@ impl<S: Score> Evaluator<S> {
             if let Some(taxonomy) = &self.taxonomy {
                 for (groups, sets) in groups.iter_mut().zip(&by_predictor) {
                     for ((index, label), set) in (place..).zip(labels).zip(sets.iter()) {
-                        let group = &mut groups[taxonomy.group(*label, logits.group(index))];
+                        let group = &mut groups[taxonomy.group(*label, counted.group(index))];
                         group.n += 1;
                         group.covered += u64::from(set.contains(label));
                         group.labels += set.len() as u64;

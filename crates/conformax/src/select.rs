@@ -8,8 +8,9 @@
 //!
 //! It takes two passes over the rows: a [`Tuner`](crate::Tuner) scores their true labels, and the [`PairCounter`] it
 //! finishes to counts pairs at the two scores and keeps those between. A candidate whose least `W` exceeds another's
-//! largest is out, so as a rule one is left and its sets are those of split conformal prediction. Where several are
-//! left, the same bound with the row's own labels in place of all classes settles most rows, see [`Rivals`].
+//! largest is out. Where one is left, its sets are those of split conformal prediction; of candidates that are much
+//! alike, such as neighbouring `γ`, several or all are left, and the same bound with the row's own labels in place of all
+//! classes settles most rows, see [`Rivals`].
 
 mod contest;
 mod winners;

@@ -4,8 +4,9 @@
 use crate::common::entmax;
 use crate::common::npy::golden;
 use conformax::{
-    AdaptiveLevel, Alarm, Alpha, Calibration, Calibrator, EntmaxScore, Evaluator, LabelShift, Logits, Loss,
-    Predictor, Promise, Scheme, Taxonomy, Thresholds, Tuner, label_weights, pac_rank,
+    AdaptiveLevel, Alarm, Alpha, Calibration, Calibrator, CoverageLaw, EntmaxScore, Evaluator, GroupTally,
+    LabelShift, Level, Logits, Loss, Predictor, Promise, Scheme, Taxonomy, Thresholds, Tuner, Verdict,
+    label_weights, pac_rank,
 };
 use serde_json::Value;
 
@@ -282,10 +283,44 @@ fn groups_are_counted_apart() {
     assert_eq!(found.groups[0].iter().map(|tally| tally.n).sum::<u64>(), labels.len() as u64);
 }
 
+/// The chance that at most so many of `n` rows are covered, each with probability `share`.
+fn binomial_cdf(covered: u64, n: u64, share: f64) -> f64 {
+    let (mut term, mut sum) = ((1.0 - share).powi(n as i32), 0.0);
+    for count in 0..=covered {
+        sum += term;
+        term *= (n - count) as f64 / (count + 1) as f64 * share / (1.0 - share);
+    }
+    sum
+}
+
+/// All groups together are found short by chance once in a thousand times, so each of a hundred once in a hundred
+/// thousand.
+#[test]
+fn the_gates_level_is_shared_out_over_the_groups() {
+    let (n, alpha) = (200, Alpha::new(0.1).unwrap());
+    let level = Level::new(99, alpha);
+    let law = CoverageLaw::at_level(99, alpha);
+    let own = |covered| law.cdf_of_count(covered, n);
+    let plain = |covered| binomial_cdf(covered, n, alpha.confidence());
+    for groups in [1, 100] {
+        let tally = |covered| GroupTally { n, covered, labels: n };
+        let by_law = |covered| tally(covered).verdict(level, 1.0, groups);
+        let by_level = |covered| tally(covered).shortfall(alpha, groups);
+        let chance = 0.001 / groups as f64;
+        let cases: [(&dyn Fn(u64) -> Verdict, &dyn Fn(u64) -> f64); 2] =
+            [(&by_law, &own), (&by_level, &plain)];
+        for (judge, cdf) in cases {
+            let most = (0..n).rev().find(|covered| judge(*covered) != Verdict::AsPromised).unwrap();
+            assert_eq!(judge(most), Verdict::TooLow(most + 1), "{groups} groups");
+            assert!(cdf(most) <= chance && chance < cdf(most + 1), "{groups} groups: {most}");
+        }
+    }
+}
+
 #[test]
 fn selection_on_all_rows_gives_the_sets_of_the_oracle() {
     let (file, rows) = methods();
-    let mut compared = 0;
+    let (mut compared, mut decided) = (0, 0);
     for case in
         file["cases"].as_array().unwrap().iter().filter(|case| case["method"] == "selected_on_all_rows")
     {
@@ -299,9 +334,18 @@ fn selection_on_all_rows_gives_the_sets_of_the_oracle() {
         pairs.extend(calibrating).unwrap();
         let selection = pairs.finish().unwrap();
         assert_sets(&format!("selection at {alpha}"), &selection.predictor(), rows.test(), case);
+        for (row, chosen) in case["chosen_per_label"].as_array().unwrap().iter().enumerate() {
+            for (label, chosen) in (0..).zip(integers(chosen)) {
+                let one = rows.test().rows(row..row + 1);
+                let wins = selection.winners(one.labelled(&[label]).unwrap()).unwrap();
+                assert_eq!(wins.iter().sum::<u64>(), 1);
+                assert_eq!(wins[chosen as usize], 1, "selection at {alpha}, row {row}, label {label}");
+                decided += 1;
+            }
+        }
         compared += 1;
     }
-    assert_eq!(compared, 3);
+    assert_eq!((compared, decided), (3, 3 * 24 * rows.classes));
 }
 
 #[test]

@@ -52,6 +52,33 @@ fn other_scores_spread_the_mass_as_softmax_does() {
     assert!((mass[0] - 0.75).abs() < 1e-12 && (mass[1] - 0.25).abs() < 1e-12, "{mass:?}");
 }
 
+/// Where thresholds differ by label no temperature has the set as its support, so the mass is softmax over the set: ln 3
+/// apart three and one parts of four, although the activation's own index gives other shares.
+#[test]
+fn thresholds_by_label_spread_the_mass_as_softmax_does() {
+    let row = [5.0 + LN_3, 5.0, 4.0];
+    for gamma in [Gamma::ENTMAX15, Gamma::SPARSEMAX] {
+        let by_label = Predictor::new(EntmaxScore { gamma }, Thresholds::PerLabel(vec![0.5, 3.0, 0.1]));
+        assert_eq!(set_of(&by_label, &row.map(|logit| logit as f32)), [0, 1]);
+        let mass = mass_of(&by_label, &row);
+        assert!((mass[0] - 0.75).abs() < 1e-12 && (mass[1] - 0.25).abs() < 1e-12, "{mass:?}");
+        let one = mass_of(&at(EntmaxScore { gamma }, 3.0), &row);
+        assert!((one[0] - 0.75).abs() > 0.01, "{one:?}");
+    }
+}
+
+/// Thresholds by group are one number for a row, and the mass is the activation's at that group's temperature.
+#[test]
+fn thresholds_by_group_spread_the_mass_as_the_activation_does() {
+    let (score, rows, groups) = (EntmaxScore::default(), [1.0, 2.0, 0.5, 1.0, 2.0, 0.5], [1, 0]);
+    let by_group = Predictor::new(score, Thresholds::PerGroup(vec![0.5, 2.5]));
+    let logits = Logits::new(&rows, 3).unwrap().with_groups(&groups).unwrap();
+    let (sets, masses) = by_group.predict_probabilities(logits).unwrap();
+    let wanted: Vec<f64> =
+        [2.5, 0.5].into_iter().flat_map(|threshold| mass_of(&at(score, threshold), &rows[..3])).collect();
+    assert_eq!((sets.sizes().collect::<Vec<_>>(), masses), (vec![3, 1], wanted));
+}
+
 /// At β = 0 everything possible is as likely; the log-margin has no temperature at all.
 #[test]
 fn an_infinite_threshold_spreads_the_mass_over_the_possible() {

@@ -417,7 +417,8 @@ class SplitConformalClassifier:
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
         if not _judge_seen(*seen, allow_seen):
             metrics = [without_law(of_level) for of_level in metrics]
-        found = [Evaluation(**of_level) for of_level in metrics]
+        promise = self._calibration.promise_and_limits
+        found = [Evaluation(**of_level, promise=promise) for of_level in metrics]
         return found if several else found[0]
 
     @property

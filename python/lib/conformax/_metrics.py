@@ -55,6 +55,8 @@ class Evaluation(Mapping):
     #: Rows counted apart: by group, dictionaries with n, coverage, average_size, an interval that holds for all groups at
     #: once, and a verdict: "too low" where chance would make any of the groups do so once in a thousand times.
     groups: dict[str, dict[str, Any]] | None = None
+    #: What is promised and what is not, in a sentence; None without calibration.
+    promise: str | None = None
 
     def expect_coverage(self) -> Evaluation:
         """Raises `ValueError` where coverage, of all rows or of a group, is too low to be chance, and else returns the
@@ -93,14 +95,36 @@ class Evaluation(Mapping):
         ]
         if self.mean_loss is not None:
             shown.append(("mean loss", f"{self.mean_loss:.4f}  at most {self.alpha:g} is promised"))
-        worst = sorted((self.groups or {}).items(), key=lambda item: item[1]["coverage"])
+        if self.promise is not None:
+            shown.append(("promise", self.promise))
+        width = max(len(name) for name, _ in shown)
+        lines = [f"{name:<{width}}  {value}" for name, value in shown]
+        return "\n".join(lines + self._group_lines())
+
+    def _group_lines(self) -> list[str]:
+        """A table of the groups, worst coverage first, and what the worst of them says."""
+        if not self.groups:
+            return []
+        worst = sorted(self.groups.items(), key=lambda item: item[1]["coverage"])
+        cells = [("group", "rows", "coverage", "", "interval", "size")]
         for name, group in worst[:_SHOWN_GROUPS]:
             low, high = group["interval"]
-            shown.append((f"  {name}", f"{group['coverage']:.4f}  {low:.3f} to {high:.3f}, {group['n']:,} rows"))
+            counted = (f"{group['n']:,}", f"{group['coverage']:.4f}", _bar(group["coverage"]))
+            cells.append((str(name), *counted, f"{low:.3f} to {high:.3f}", f"{group['average_size']:.4f}"))
+        widths = [max(map(len, column)) for column in zip(*cells)]
+        aligned = zip("<>><<>", widths)
+        form = "  ".join(f"{{:{side}{width}}}" for side, width in aligned)
+        lines = ["", *(form.format(*row).rstrip() for row in cells)]
         if len(worst) > _SHOWN_GROUPS:
-            shown.append(("  …", f"{len(worst) - _SHOWN_GROUPS:,} more with a coverage no lower: see `groups`"))
-        width = max(len(name) for name, _ in shown)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in shown)
+            lines.append(f"… {len(worst) - _SHOWN_GROUPS:,} more with a coverage no lower: see `groups`")
+        wanted = 1 - self.alpha
+        short = wanted - worst[0][1]["coverage"]
+        if short > 0:
+            lines.append(
+                f"The worst of {len(worst):,} groups is {short:.4f} short of {wanted:g}. The worst of many always looks bad: "
+                f"only an interval that ends below {wanted:g} says more than chance, and they hold for all groups at once."
+            )
+        return lines
 
     def __getitem__(self, key: str) -> Any:
         if key not in self._names():
@@ -116,6 +140,12 @@ class Evaluation(Mapping):
     @classmethod
     def _names(cls) -> list[str]:
         return [field.name for field in fields(cls)]
+
+
+def _bar(share: float) -> str:
+    """A bar of up to sixteen characters for a share between 0 and 1."""
+    eighths = round(min(max(share, 0.0), 1.0) * 16 * 8)
+    return "█" * (eighths // 8) + ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8]
 
 
 def without_law(metrics: dict[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from . import _conformax
+from ._levels import level as level_of
 from ._levels import levels
 
 _USUAL_ROWS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
@@ -20,6 +21,7 @@ def plan(
     n: int | Iterable[int] | None = None,
     precision: float | Iterable[float] | None = None,
     probability: float = 0.95,
+    pac: Any = None,
     groups: Iterable[Any] | None = None,
 ) -> dict[str, Any]:
     """How far coverage can stray with `n` calibration rows, and how many rows a `precision` takes.
@@ -28,6 +30,9 @@ def plan(
     without either, the usual ones. The numbers are those of `conformax plan --json`: `rows_needed` below which sets are
     full, `outlooks` with rank, mean, standard deviation, the central interval that holds coverage with `probability`
     and the chance of less than `1 − alpha`, and `needs`, the rows with which coverage is that near to `1 − alpha`.
+
+    With `pac`, coverage is to hold with probability `1 − pac` over the calibration rows rather than on average, as a
+    classifier's `pac` promises it: ranks are higher, more rows are needed, and no precision can be asked for.
 
     With `groups`, the group (or label) of each row that is to calibrate, `groups` says the same of each, fewest rows
     first: what its rows give, where each is to have a threshold of its own.
@@ -40,39 +45,47 @@ def plan(
     '0.881 to 0.918'
     >>> [(each["group"], each["n"], each["rank"]) for each in conformax.plan(0.2, groups=["a"] * 9 + ["b"] * 3)["groups"]]
     [('b', 3, None), ('a', 9, 8)]
+    >>> safe = conformax.plan(0.1, n=1000, pac=0.05)
+    >>> safe["rows_needed"], safe["outlooks"][0]["rank"]
+    (29, 916)
     """
     wanted, several = levels(alpha, confidence_level)
     if several:
         raise ValueError("a plan is for one level, got a list")
     [level] = wanted
+    if pac is not None and precision is not None:
+        raise ValueError("a precision is about coverage on average: give pac or precision, not both")
+    delta = None if pac is None else level_of(pac, "pac")
     unasked = n is None and precision is None and groups is None
     rows = _USUAL_ROWS if unasked else _each(n)
-    precisions = [p for p in _USUAL_PRECISIONS if p < float(level)] if unasked else _each(precision)
-    found = {
-        "alpha": float(level),
+    usual = [near for near in _USUAL_PRECISIONS if near < float(level)] if delta is None else []
+    needs = [
+        {"precision": near, "n": _conformax.rows_for_precision(level, near, probability)}
+        for near in (usual if unasked else _each(precision))
+    ]
+    found = {"alpha": float(level)} | ({} if delta is None else {"delta": float(delta)})
+    found |= {
         "probability": probability,
-        "rows_needed": _conformax.rows_needed(level),
-        "outlooks": [_outlook(count, level, probability) for count in rows],
-        "needs": [
-            {"precision": near, "n": _conformax.rows_for_precision(level, near, probability)} for near in precisions
-        ],
+        "rows_needed": _conformax.rows_needed(level, delta),
+        "outlooks": [_outlook(count, level, probability, delta) for count in rows],
+        "needs": needs,
     }
     if groups is not None:
-        found["groups"] = _groups(groups, level, probability)
+        found["groups"] = _groups(groups, level, probability, delta)
     return found
 
 
-def _groups(groups: Iterable[Any], level: str, probability: float) -> list[dict[str, Any]]:
+def _groups(groups: Iterable[Any], level: str, probability: float, delta: str | None) -> list[dict[str, Any]]:
     rows = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     counts = sorted(Counter(rows).items(), key=lambda counted: (counted[1], str(counted[0])))
-    needed = _conformax.rows_needed(level)
-    return [{"group": group, "rows_needed": needed, **_outlook(n, level, probability)} for group, n in counts]
+    needed = _conformax.rows_needed(level, delta)
+    return [{"group": group, "rows_needed": needed, **_outlook(n, level, probability, delta)} for group, n in counts]
 
 
-def _outlook(n: int, level: str, probability: float) -> dict[str, Any]:
+def _outlook(n: int, level: str, probability: float, delta: str | None) -> dict[str, Any]:
     if n < 1:
         raise ValueError(f"n must be at least 1, got {n}")
-    rank, mean, deviation, interval, below = _conformax.outlook(n, level, probability)
+    rank, mean, deviation, interval, below = _conformax.outlook(n, level, probability, delta)
     return {
         "n": n,
         "rank": rank,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use conformax::{Alpha, Loss, Prior, Scheme, Taxonomy};
 use conformax_io::{
-    Beside, ClassNames, Error, Problem, Source, SourceOptions, read_label_weights, read_matrix,
+    Beside, ClassNames, Error, Problem, Source, SourceOptions, printable, read_label_weights, read_matrix,
     read_numbers_per_class, read_per_class,
 };
 
@@ -115,7 +115,7 @@ impl SchemeArgs {
         let (classes, names) = (source.classes(), source.names());
         let numbers = |path: &Path| read_numbers_per_class(path, classes, names);
         let mut beside = Beside::default();
-        let of = |path: &Path, error: conformax::Error| Error::new(path, error);
+        let of = |path: &Path, error: conformax::Error| Error::new(path, by_name(error, names));
         let scheme = if let Some(path) = &self.label_weights {
             beside.estimated = is_estimated(path);
             Scheme::LabelWeights(read_label_weights(path, classes, names)?)
@@ -147,6 +147,17 @@ impl SchemeArgs {
             prior.map_err(|error| Failure::from(of(path, error)))
         });
         Ok(Asked { scheme, beside, prior: prior.transpose()? })
+    }
+}
+
+/// An error about a class, which goes by its name where it has one.
+fn by_name(error: conformax::Error, names: Option<&ClassNames>) -> Problem {
+    match (error, names) {
+        (conformax::Error::LabelValue { what, wanted, label, value }, Some(names)) => {
+            let name = printable(&names.as_slice()[label as usize]);
+            Problem::PerClass(format!("the {what} of the class `{name}` must be {wanted}, got {value}"))
+        }
+        (error, _) => error.into(),
     }
 }
 

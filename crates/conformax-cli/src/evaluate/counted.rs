@@ -1,7 +1,9 @@
 //! One pass over the data: how every set fared, and which rows had a part in the model.
 
+use std::collections::HashMap;
+
 use conformax::{Evaluator, ScoreSpec, SeenRows};
-use conformax_io::Source;
+use conformax_io::{Block, Source};
 
 use super::groups::Apart;
 use crate::blocks::{for_each_block, in_block, with_logits};
@@ -17,20 +19,66 @@ pub(super) fn read(
     console: &mut Console<'_>,
 ) -> Result<(Evaluator<ScoreSpec>, Vec<String>), Failure> {
     let mut doubt = LooksLikeProbabilities::with_model(&source);
+    let mut others = OtherGroups::default();
     let source = for_each_block(source, "evaluating", console, |block, console| {
         doubt.look_at(block, console)?;
-        // Groups of a column are learned as rows come. Where rows are told apart by their labels, the groups that a
-        // block knows are those that the model's thresholds go by.
-        if apart.column().is_some() && evaluator.groups() < block.known_groups {
-            let same: Vec<usize> = (0..evaluator.groups()).collect();
-            evaluator = evaluator.clone().regrouped(&same, block.known_groups)?;
-        }
         let labels = block.labels.as_deref().expect("labels were required of the source");
+        if let Apart::AnotherColumn(column) = apart {
+            let groups = others.of(block, column)?;
+            make_room(&mut evaluator, others.names.len())?;
+            with_logits!(block, logits => evaluator.extend_counted_by(logits.labelled(labels)?, &groups))
+                .map_err(|error| in_block(error, block.first_row))?;
+            return Ok(());
+        }
+        // Where rows are told apart by their labels, the groups that a block knows are those that the model's thresholds
+        // go by.
+        if apart.column().is_some() {
+            make_room(&mut evaluator, block.known_groups)?;
+        }
         with_logits!(block, logits => evaluator.extend(logits.labelled(labels)?))
             .map_err(|error| in_block(error, block.first_row))?;
         Ok(())
     })?;
-    Ok((evaluator, source.groups().to_vec()))
+    let learned = match apart {
+        Apart::AnotherColumn(_) => others.names,
+        Apart::Nothing | Apart::Labels(..) | Apart::Column(..) => source.groups().to_vec(),
+    };
+    Ok((evaluator, learned))
+}
+
+/// Groups of a column are learned as rows come.
+fn make_room(evaluator: &mut Evaluator<ScoreSpec>, groups: usize) -> Result<(), conformax::Error> {
+    if evaluator.groups() < groups {
+        let same: Vec<usize> = (0..evaluator.groups()).collect();
+        *evaluator = evaluator.clone().regrouped(&same, groups)?;
+    }
+    Ok(())
+}
+
+/// The groups of a column that has nothing to do with thresholds, numbered as they are met.
+#[derive(Default)]
+struct OtherGroups {
+    names: Vec<String>,
+    numbers: HashMap<String, u32>,
+}
+
+impl OtherGroups {
+    fn of(&mut self, block: &Block, column: &str) -> Result<Vec<u32>, Failure> {
+        let kept = block.keep.iter().find(|kept| kept.name == column);
+        let names = kept.expect("the column was asked for").cells.names().map_err(|row| {
+            let row = block.first_row + row as u64;
+            Failure::error(format!("wanted the group of every row, and row {row} has nothing in `{column}`"))
+        })?;
+        Ok(names.into_iter().map(|name| self.number(name)).collect())
+    }
+
+    fn number(&mut self, name: String) -> u32 {
+        let next = self.names.len() as u32;
+        *self.numbers.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        })
+    }
 }
 
 /// What rows that had a part in the model mean for an evaluation.

@@ -19,6 +19,8 @@ pub(super) enum Apart {
     Labels(Taxonomy, Vec<String>),
     /// By a column, with the groups of the model where it has some.
     Column(String, Option<Vec<String>>),
+    /// By another column than the one that the model's thresholds go by.
+    AnotherColumn(String),
 }
 
 impl Apart {
@@ -53,22 +55,19 @@ impl Apart {
                 Self::Labels(Taxonomy::Cluster(called.iter().map(place).collect()), known)
             }
             (Some(column), Some(Self::Column(own, groups))) if own == column => Self::Column(own, groups),
-            (Some(_), Some(Self::Column(own, _))) => {
-                return Err(Failure::of_file(
-                    &model.path,
-                    format_args!(
-                        "has thresholds by `{own}`, so rows can be counted by it or by class, and by no other column"
-                    ),
-                ));
-            }
+            (Some(column), Some(Self::Column(..))) => Self::AnotherColumn(column.to_owned()),
             (Some(column), _) => Self::Column(column.to_owned(), None),
         })
     }
 
     pub(super) fn adjust(&self, options: &mut SourceOptions) {
-        if let Self::Column(column, groups) = self {
-            options.group_column = Some(column.clone());
-            options.group_names.clone_from(groups);
+        match self {
+            Self::Column(column, groups) => {
+                options.group_column = Some(column.clone());
+                options.group_names.clone_from(groups);
+            }
+            Self::AnotherColumn(column) => options.keep.push(column.clone()),
+            Self::Nothing | Self::Labels(..) => {}
         }
     }
 
@@ -77,12 +76,13 @@ impl Apart {
             Self::Nothing => None,
             Self::Labels(taxonomy, _) => Some(taxonomy.clone()),
             Self::Column(..) => Some(Taxonomy::Group(source.groups().len().max(1))),
+            Self::AnotherColumn(_) => Some(Taxonomy::Group(1)),
         })
     }
 
     pub(super) fn column(&self) -> Option<String> {
         match self {
-            Self::Column(column, _) => Some(column.clone()),
+            Self::Column(column, _) | Self::AnotherColumn(column) => Some(column.clone()),
             Self::Nothing | Self::Labels(..) => None,
         }
     }
@@ -92,7 +92,7 @@ impl Apart {
         match self {
             Self::Nothing => Vec::new(),
             Self::Labels(_, names) => names,
-            Self::Column(..) => learned,
+            Self::Column(..) | Self::AnotherColumn(_) => learned,
         }
     }
 }
@@ -124,7 +124,12 @@ impl GroupEvaluation {
         let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
         // An interval for each at this confidence holds for all of them at once.
         let confidence = 1.0 - (1.0 - CONFIDENCE) / present as f64;
-        let verdicts = model.group_verdicts(kept, column.is_some(), tallies);
+        // Groups of another column than the model's own have no law of theirs, however many there are.
+        let by_column = match (&model.scheme, &model.beside.column) {
+            (Scheme::Groups(Taxonomy::Group(_)), Some(own)) => column == Some(own),
+            _ => column.is_some(),
+        };
+        let verdicts = model.group_verdicts(kept, by_column, tallies);
         let mut all: Vec<Self> = (0..tallies.len())
             .filter(|group| tallies[*group].n > 0)
             .map(|group| {

@@ -7,7 +7,7 @@ use conformax_io::{KeptLevel, Model, printable};
 use serde::Serialize;
 
 use super::groups::{GroupEvaluation, group_table};
-use crate::calibrate::top_label_is_enough;
+use crate::calibrate::{promise_line, top_label_is_enough};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -19,6 +19,7 @@ use crate::table::{Align, table, text};
 pub(super) struct Printed<'a> {
     pub(super) data: &'a str,
     pub(super) seen_rows: u64,
+    pub(super) promise: String,
     pub(super) levels: &'a [Evaluation],
 }
 
@@ -107,9 +108,7 @@ pub(super) fn print(
 ) -> Result<(), Failure> {
     let path = printable(&path.to_string_lossy()).to_string();
     writeln!(console.out(), "{path}: {}, calibrated on {}", model.score, rows(model.n))?;
-    if !model.is_plain() {
-        writeln!(console.out(), "promise: {}", printable(&model.promise()))?;
-    }
+    writeln!(console.out(), "{}", promise_line(model))?;
     for result in results {
         writeln!(
             console.out(),

@@ -71,7 +71,7 @@ impl<'a> Inspected<'a> {
             },
             input: model.input.name(),
             has_scores: model.evidence.is_some(),
-            promise: model.promise(),
+            promise: model.promise_and_limits(),
             prior: model.prior.as_ref().map(|prior| prior.as_slice()),
             ranks: model.ranks.as_ref().map(|ranks| ranks.as_slice()),
             arithmetic: ARITHMETIC_VERSION,

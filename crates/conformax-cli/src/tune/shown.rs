@@ -3,7 +3,7 @@
 use conformax_io::Model;
 use serde::Serialize;
 
-use crate::calibrate::{ShownLevel, level_table};
+use crate::calibrate::{ShownLevel, level_table, promise_line};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -25,6 +25,7 @@ struct Printed {
     score: String,
     tuning_rows: u64,
     calibrating_rows: u64,
+    promise: String,
     candidates: Vec<ShownCandidate>,
     levels: Vec<ShownLevel>,
 }
@@ -54,6 +55,7 @@ pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> 
         score: model.score.to_string(),
         tuning_rows: record.n,
         calibrating_rows: model.n,
+        promise: model.promise_and_limits(),
         candidates,
         levels: ShownLevel::all(model),
     };
@@ -68,11 +70,12 @@ pub(super) fn print(model: &Model, as_json: bool, console: &mut Console<'_>) -> 
     );
     writeln!(
         console.out(),
-        "{title}\n\n{}\n{}, calibrated on {}\n\n{}",
+        "{title}\n\n{}\n{}, calibrated on {}\n\n{}\n\n{}",
         candidate_table(&printed.candidates),
         printed.score,
         rows(model.n),
-        level_table(&printed.levels).trim_end()
+        level_table(&printed.levels).trim_end(),
+        promise_line(model)
     )?;
     Ok(())
 }
@@ -81,7 +84,7 @@ fn print_selection(model: &Model, as_json: bool, console: &mut Console<'_>) -> R
     let printed = PrintedSelection {
         score: model.score.to_string(),
         rows: model.n,
-        promise: model.promise(),
+        promise: model.promise_and_limits(),
         candidates: ShownRival::all(model),
         levels: ShownLevel::all(model),
     };
@@ -90,13 +93,13 @@ fn print_selection(model: &Model, as_json: bool, console: &mut Console<'_>) -> R
     }
     writeln!(
         console.out(),
-        "{} candidates on {}, all of which choose and calibrate\n\n{}\n{} leads\n\n{}\n\npromise: {}",
+        "{} candidates on {}, all of which choose and calibrate\n\n{}\n{} leads\n\n{}\n\n{}",
         printed.candidates.len(),
         rows(model.n),
         rival_table(&printed.candidates),
         printed.score,
         level_table(&printed.levels).trim_end(),
-        printed.promise
+        promise_line(model)
     )?;
     Ok(())
 }

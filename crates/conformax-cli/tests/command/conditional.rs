@@ -1,5 +1,10 @@
 //! Coverage by class, group, cluster and weight, and risk: the oracle's sets through files and flags.
 
+use conformax::{
+    Alpha, Calibrator, ClusterPlan, EntmaxScore, LabelShift, Logits, Scheme, Taxonomy, cluster_classes,
+    label_weights,
+};
+use conformax_io::Model;
 use serde_json::Value;
 
 use crate::folder::{Folder, lines};
@@ -93,8 +98,21 @@ fn every_printout_says_what_is_promised() {
     );
     insta::assert_snapshot!(folder.run(&format!("evaluate risk.json test.csv {DROP}")).seen());
     insta::assert_snapshot!(folder.run(&format!("calibrate cal.csv --pac 0.05 {DROP} -o pac.json")).seen());
-    let plain = folder.run(&format!("calibrate cal.csv {DROP} -o plain.json")).ok();
-    assert!(!plain.out.contains("promise"), "{}", plain.out);
+    // One threshold too, whatever prints it, and for machines the same.
+    let plain = "coverage is at least 1 - alpha over all rows, on average; not within each class or group";
+    let chosen = "coverage is at least 1 - alpha over all rows, exactly; no law of realised coverage; not within each \
+                  class or group";
+    for (words, wanted) in [
+        ("calibrate cal.csv --force -o plain.json", plain),
+        ("evaluate plain.json test.csv", plain),
+        ("tune cal.csv --alpha 0.1 --force -o tuned.json", plain),
+        ("tune cal.csv --alpha 0.1 --rows all --force -o all.json", chosen),
+        ("evaluate all.json test.csv", chosen),
+    ] {
+        let ran = folder.run(&format!("{words} {DROP}")).ok();
+        assert!(ran.out.contains(&format!("promise: {wanted}\n")), "{words}: {}", ran.out);
+        assert_eq!(folder.run(&format!("{words} {DROP} --json")).ok().json()["promise"], wanted, "{words}");
+    }
     // Any model can be evaluated by a column, by class or by clusters.
     for by in ["region", "class", "clusters.csv"] {
         let drop = if by == "region" { "--drop weight" } else { DROP };
@@ -104,6 +122,103 @@ fn every_printout_says_what_is_promised() {
         assert_eq!(rows, 24, "{by}");
         let coverage: Vec<f64> = groups.iter().map(|group| group["coverage"].as_f64().unwrap()).collect();
         assert!(coverage.is_sorted(), "worst first: {coverage:?}");
+    }
+}
+
+#[test]
+fn a_probability_over_rows_and_a_prior_come_by_shards_too() {
+    let (folder, _) = with_methods();
+    folder.write("prior.csv", "c7,0.3\nc0,0.1\nc1,0.1\nc2,0.1\nc3,0.1\nc4,0.1\nc5,0.1\nc6,0.1\n");
+    for (flags, drop) in [
+        ("--pac 0.05", DROP),
+        ("--prior prior.csv", DROP),
+        ("--by region --pac 0.1 --prior prior.csv", "--drop weight"),
+    ] {
+        let calibrate = format!("--alpha 0.2 {flags} {drop} --force");
+        folder.run(&format!("calibrate cal.csv {calibrate} -o model.json")).ok();
+        for shard in 0..3 {
+            folder.run(&format!("calibrate shard{shard}.csv {calibrate} --partial -o part{shard}")).ok();
+        }
+        folder.run("merge part1 part2 part0 -o merged.json --force").ok();
+        assert_eq!(folder.text("merged.json"), folder.text("model.json"), "{flags}");
+    }
+    // What chooses first looks at all rows, which no shard has.
+    for flags in ["--clusters 2", "--truncate-ranks"] {
+        let words = format!("calibrate cal.csv --alpha 0.2 {flags} {DROP} --partial -o part");
+        let error = folder.run(&words).error();
+        assert!(error.contains("cannot be found by parts"), "{flags}: {error}");
+    }
+}
+
+/// Rows of the oracle's file with a column more, which thresholds have nothing to do with.
+fn with_teams(file: &Value, rows: std::ops::Range<usize>) -> String {
+    let csv = csv(file, rows);
+    let (heading, lines) = csv.split_once('\n').unwrap();
+    let lines = lines.lines().enumerate().map(|(row, line)| format!("{line},team {}\n", row % 5));
+    format!("{heading},team\n{}", lines.collect::<String>())
+}
+
+#[test]
+fn rows_of_a_model_by_a_column_are_counted_by_another() {
+    let (folder, file) = with_methods();
+    folder.run("calibrate cal.csv --by region --drop weight -o region.json").ok();
+    folder.run(&format!("calibrate cal.csv {DROP} -o plain.json")).ok();
+    folder.write("teams.csv", with_teams(&file, 240..264));
+    let groups = |words: &str| {
+        let ran = folder.run(&format!("{words} --json")).ok().json();
+        ran["levels"][0]["groups"].as_array().unwrap().clone()
+    };
+    let found = groups("evaluate region.json teams.csv --by team --drop weight");
+    let mut names: Vec<&str> = found.iter().map(|group| group["group"].as_str().unwrap()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["team 0", "team 1", "team 2", "team 3", "team 4"]);
+    // Sets go by the region: what each team holds is what its rows' own sets hold.
+    let sets = lines(&folder.run("predict region.json teams.csv --drop weight,team").ok().out);
+    for group in &found {
+        let team: usize = group["group"].as_str().unwrap()[5..].parse().unwrap();
+        let rows: Vec<usize> = (0..24).filter(|row| row % 5 == team).collect();
+        let labels = rows.iter().map(|row| sets[*row]["labels"].as_array().unwrap().len());
+        let covered = rows.iter().filter(|row| {
+            let label = format!("c{}", file["labels"][240 + **row]);
+            sets[**row]["labels"].as_array().unwrap().contains(&label.into())
+        });
+        assert_eq!(group["n"], rows.len());
+        assert_eq!(group["average_size"], labels.sum::<usize>() as f64 / rows.len() as f64);
+        assert_eq!(group["coverage"], covered.count() as f64 / rows.len() as f64);
+    }
+    // Shards of the rows give the same.
+    folder.write("half.csv", with_teams(&file, 240..255));
+    folder.write("rest.csv", with_teams(&file, 255..264));
+    for half in ["half", "rest"] {
+        let words =
+            format!("evaluate region.json {half}.csv --by team --drop weight --partial -o {half}.part");
+        folder.run(&words).ok();
+    }
+    assert_eq!(groups("merge half.part rest.part"), found);
+    // Four groups are as many as regions, and still have no law of their own.
+    let ran = folder.run("evaluate region.json teams.csv --by team --drop weight --expect-coverage");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let missing = with_teams(&file, 240..264).replace("team 3", "");
+    folder.write("missing.csv", missing);
+    let error = folder.run("evaluate region.json missing.csv --by team --drop weight").error();
+    assert!(error.contains("row 3 has nothing in `team`"), "{error}");
+    let error = folder.run("evaluate region.json test.csv --by team --drop weight").error();
+    assert!(error.contains("team"), "{error}");
+}
+
+#[test]
+fn the_name_of_a_column_cannot_write_to_the_terminal() {
+    let (folder, file) = with_methods();
+    folder.write("odd.csv", csv(&file, 0..240).replace("region", "re\u{1b}[31mgion"));
+    folder.write("odd-test.csv", csv(&file, 240..264).replace("region", "re\u{1b}[31mgion"));
+    for words in [
+        "calibrate odd.csv --by re\u{1b}[31mgion --drop weight -o odd.json",
+        "inspect odd.json",
+        "evaluate odd.json odd-test.csv --drop weight",
+    ] {
+        let ran = folder.run(words).ok();
+        assert!(ran.out.contains("within every group of `re\\u{1b}[31mgion`"), "{words}: {}", ran.out);
+        assert!(!ran.out.contains('\u{1b}') && !ran.err.contains('\u{1b}'), "{words}");
     }
 }
 
@@ -156,6 +271,105 @@ fn clusters_ranks_and_weights_are_found() {
     folder.run(&format!("predict prior.json test.csv {drop}")).ok();
 }
 
+/// The rows of the oracle's file several times over, slightly moved, so that there are enough of each class.
+fn many(file: &Value) -> (Vec<f64>, Vec<u32>) {
+    let (mut logits, mut labels) = (Vec::new(), Vec::new());
+    for copy in 0..5 {
+        for row in 0..240 {
+            let of_row = file["logits"][row].as_array().unwrap().iter();
+            logits.extend(
+                of_row.map(|logit| logit.as_f64().unwrap() + f64::from(copy * (1 + row as i32)) / 4096.0),
+            );
+            labels.push(file["labels"][row].as_u64().unwrap() as u32);
+        }
+    }
+    (logits, labels)
+}
+
+/// As many as the library finds, on the rows that it takes for that, with the thresholds of the others.
+#[test]
+fn clusters_are_those_that_the_library_finds() {
+    let (folder, file) = with_methods();
+    let (logits, labels) = many(&file);
+    let classes = 8;
+    let heading: Vec<String> = (0..classes).map(|class| format!("c{class}")).collect();
+    let lines = logits.chunks(classes).zip(&labels).map(|(row, label)| {
+        let row: Vec<String> = row.iter().map(ToString::to_string).collect();
+        format!("{},c{label}\n", row.join(","))
+    });
+    folder.write("many.csv", format!("{},label\n{}", heading.join(","), lines.collect::<String>()));
+    let alpha = Alpha::new(0.1).unwrap();
+    let mut counts = [0; 8];
+    labels.iter().for_each(|label| counts[*label as usize] += 1);
+    let plan = ClusterPlan::for_counts(&counts, alpha).unwrap();
+    let rows = Logits::new(&logits, classes).unwrap();
+    let calibrated = |taxonomy: Taxonomy, wanted: bool| {
+        let mut calibrator = Calibrator::new(EntmaxScore::default(), classes).unwrap().by(taxonomy).unwrap();
+        for row in (0..labels.len()).filter(|row| plan.clusters_row(*row as u64, 0) == wanted) {
+            calibrator.extend(rows.rows(row..row + 1).labelled(&labels[row..=row]).unwrap()).unwrap();
+        }
+        calibrator.finish().unwrap()
+    };
+    let clustering = calibrated(Taxonomy::Label, true);
+    for (flag, number) in [("--clusters 2", 2), ("--clusters", plan.clusters)] {
+        let ran = folder.run(&format!("calibrate many.csv {flag} --alpha 0.1 --force -o model.json")).ok();
+        assert!(ran.out.contains("within every cluster of classes"), "{}", ran.out);
+        let clusters = cluster_classes(clustering.groups(), number, plan.rows_wanted, 0).unwrap();
+        let calibration = calibrated(Taxonomy::Cluster(clusters.clone()), false);
+        let model = Model::read(&folder.file("model.json")).unwrap();
+        assert_eq!(model.scheme, Scheme::Groups(Taxonomy::Cluster(clusters)), "{flag}");
+        assert_eq!(&model.levels[0].thresholds, calibration.at(alpha).0.thresholds(), "{flag}");
+        assert_eq!((model.n, model.n + clustering.n()), (calibration.n(), labels.len() as u64), "{flag}");
+    }
+    // Rows that found the clusters are as little new as those that calibrated.
+    let error = folder.run("evaluate model.json many.csv").error();
+    assert!(error.contains("also calibrated or tuned this model"), "{error}");
+}
+
+#[test]
+fn weights_of_labels_are_the_librarys_by_either_method() {
+    let (folder, file) = with_methods();
+    let numbers = |rows: std::ops::Range<usize>| -> Vec<f64> {
+        let of = |row: usize| file["logits"][row].as_array().unwrap();
+        rows.flat_map(of).map(|logit| logit.as_f64().unwrap()).collect()
+    };
+    let (known, target) = (numbers(0..240), numbers(240..264));
+    let labels: Vec<u32> = (0..240).map(|row| file["labels"][row].as_u64().unwrap() as u32).collect();
+    let source = Logits::new(&known, 8).unwrap().labelled(&labels).unwrap();
+    for (name, shown, method) in [("em", "EM", LabelShift::Em), ("bbse", "BBSE", LabelShift::Bbse)] {
+        let ran = folder.run(&format!("weigh cal.csv test.csv --method {name} {DROP} -o {name}.json")).ok();
+        assert!(
+            ran.out.starts_with(&format!("weights of labels by {shown}, from 240 rows and 24 rows")),
+            "{}",
+            ran.out
+        );
+        let written: Value = serde_json::from_str(&folder.text(&format!("{name}.json"))).unwrap();
+        let wanted = label_weights(source, Logits::new(&target, 8).unwrap(), method).unwrap();
+        assert_eq!(written["weights"], serde_json::to_value(wanted).unwrap(), "{name}");
+        let words = format!("calibrate cal.csv --label-weights {name}.json {DROP} -o {name}-model.json");
+        let ran = folder.run(&words).ok();
+        assert!(ran.out.contains("approximately, as the weights are estimated"), "{}", ran.out);
+    }
+    assert_ne!(folder.text("em-model.json"), folder.text("bbse-model.json"));
+}
+
+#[test]
+fn a_class_without_a_row_is_warned_of() {
+    let (folder, file) = with_methods();
+    let without: String = csv(&file, 0..240)
+        .lines()
+        .filter(|line| !line.contains(",c7,"))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    folder.write("without.csv", without);
+    let ran = folder.run(&format!("calibrate without.csv --by class --alpha 0.2 {DROP} -o model.json")).ok();
+    let wanted =
+        "too few rows for c7 (0 rows): their labels will be in every set; each needs at least 4 rows";
+    assert!(ran.err.contains(wanted), "{}", ran.err);
+    let sets = lines(&folder.run(&format!("predict model.json test.csv {DROP}")).ok().out);
+    assert!(sets.iter().all(|set| set["labels"].as_array().unwrap().contains(&"c7".into())));
+}
+
 #[test]
 fn what_does_not_fit_is_named() {
     let (folder, file) = with_methods();
@@ -169,6 +383,15 @@ fn what_does_not_fit_is_named() {
     folder.write("zero.csv", "c0,1\nc1,1\nc2,1\nc3,0\nc4,1\nc5,1\nc6,1\nc7,1\n");
     folder.write("gap.csv", "c0,1\nc1,1\nc2,1\nc4,1\nc5,1\nc6,1\nc7,1\n");
     folder.write("none.csv", csv(&file, 0..9).replace(",4\n", ",-4\n"));
+    folder.write("nan.csv", csv(&file, 0..9).replace(",4\n", ",NaN\n"));
+    let zero = |line: &str| format!("{},{}\n", line.rsplit_once(',').unwrap().0, "0");
+    folder.write(
+        "zeros.csv",
+        csv(&file, 0..9).lines().map(zero).collect::<String>().replacen(",0", ",weight", 1),
+    );
+    let mut costs = file["cost"].clone();
+    costs[5][5] = 0.25.into();
+    folder.write("own.json", costs.to_string());
     for (words, wanted) in [
         ("predict model.json south.csv --drop weight", "the group `south` is none of those that calibrated"),
         ("predict model.json test.csv --drop weight,region", "region"),
@@ -184,12 +407,23 @@ fn what_does_not_fit_is_named() {
         ),
         (
             "calibrate cal.csv --prior zero.csv --drop region,weight -o x.json",
-            "prior of class 3 must be a positive",
+            "zero.csv: the prior of the class `c3` must be a positive number, got 0",
+        ),
+        (
+            "calibrate nan.csv --weights weight --drop region -o x.json",
+            "must be a finite number of at least 0, got NaN",
+        ),
+        (
+            "calibrate zeros.csv --weights weight --drop region -o x.json",
+            "the column `weight`: at least one weight must be positive, and all are 0",
+        ),
+        (
+            "calibrate cal.csv --cost own.json --drop region,weight -o x.json",
+            "own.json: the cost of the true label of the class `c5` must be 0, got 0.25",
         ),
         ("calibrate cal.csv --by gap.csv --drop region,weight -o x.json", "the class `c3` is left out"),
         ("calibrate cal.csv --by class --weights weight --drop region -o x.json", "cannot be used with"),
         ("calibrate cal.csv --weights weight --thresholds-only --drop region -o x.json", "need the scores"),
-        ("evaluate model.json test.csv --by weight", "has thresholds by `region`"),
         ("calibrate cal.csv --by label --drop region,weight -o x.json", "`label` is the true label"),
         ("predict pac.json test.csv --drop region,weight --p-values", "for which there are no p-values"),
         ("weigh cal.csv cal.csv --drop region,weight -o x.json", "are the same file"),

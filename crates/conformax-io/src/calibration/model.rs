@@ -447,6 +447,22 @@ impl Model {
         }
     }
 
+    /// The same with what it says nothing about, which people take for promised too.
+    pub fn promise_and_limits(&self) -> String {
+        let limits = match &self.scheme {
+            _ if !self.law_holds() => return self.promise(),
+            Scheme::Risk(_) => return self.promise(),
+            Scheme::Groups(Taxonomy::All) => "not within each class or group",
+            Scheme::Groups(Taxonomy::Label) => "not within each group of rows",
+            Scheme::Groups(Taxonomy::Cluster(_)) => "not within each class or group of rows",
+            Scheme::Groups(Taxonomy::Group(_)) => "not within each class or another group",
+            Scheme::RowWeights | Scheme::LabelWeights(_) => {
+                "not where other weights would be right, nor within each class or group"
+            }
+        };
+        format!("{}; {limits}", self.promise())
+    }
+
     /// The names of what thresholds differ by, in their order: classes, clusters or groups.
     pub fn group_names(&self) -> Vec<String> {
         let class = |label: usize| match &self.names {

@@ -75,7 +75,7 @@ impl Cells {
     }
 
     /// The cells as names; the error is the row of one that is empty. A whole number has the same name in any type.
-    pub(crate) fn names(&self) -> Result<Vec<String>, usize> {
+    pub fn names(&self) -> Result<Vec<String>, usize> {
         let name = |row: usize| match self {
             Self::Bool(v) => v[row].map(|cell| cell.to_string()),
             Self::Int(v) => v[row].map(|cell| cell.to_string()),

@@ -10,24 +10,19 @@ use crate::table::{Column, Records, Row, Table, exact};
 use crate::{number, style};
 
 pub(super) fn figure(results: &ConditionalResults) -> Figure {
-    let alpha = results.levels.first().copied().unwrap_or_default();
     let styles = style::of_procedures(&results.procedures);
     Figure {
         number: 1,
         slug: "classes",
         title: "The coverage of every class".to_owned(),
         caption: format!(
-            "A dot is a class (or several of the same coverage, by area), on the test rows of the first split, at α = \
-             {}. Hollow: below the interval that the exact law gives a class calibrated by itself 95 times of 100, by \
+            "A dot is a class (or several of the same coverage, by area), on the test rows of the first split, at {}. \
+             Hollow: below the interval that the exact law gives a class calibrated by itself 95 times of 100, by \
              its own numbers of rows, so one class in forty would be hollow by chance. Grey: that interval for the \
              class of middling size.",
-            number::level(alpha)
+            super::levels_in_words(results)
         ),
-        panels: results
-            .benchmarks
-            .iter()
-            .map(|benchmark| panel(results, benchmark, alpha, &styles))
-            .collect(),
+        panels: super::of_each_level(results, |benchmark, alpha| panel(results, benchmark, alpha, &styles)),
         columns: 2,
         key: Vec::new(),
         data: data(results),
@@ -73,10 +68,11 @@ fn panel(results: &ConditionalResults, benchmark: &BenchmarkSummary, alpha: f64,
     Panel {
         benchmark: Some(benchmark.name.clone()),
         drawn: conformax_plot::Panel {
-            title: benchmark.title.clone(),
+            title: super::titled(results, benchmark, alpha),
             alternative: format!(
-                "Coverage of each class of {}. Classes below their interval: {}.",
+                "Coverage of each class of {} at α = {}. Classes below their interval: {}.",
                 benchmark.title,
+                number::level(alpha),
                 number::listed(&counted)
             ),
             size,

@@ -10,17 +10,16 @@ use crate::{number, style};
 
 pub(super) fn figure(results: &ConditionalResults) -> Figure {
     let styles = style::of_procedures(&results.procedures);
-    let levels: Vec<String> = results.levels.iter().map(|alpha| number::level(*alpha)).collect();
     Figure {
         number: 2,
         slug: "cost",
         title: "What evenness costs".to_owned(),
         caption: format!(
             "Mean distance of a class’s coverage from 1 − α against labels in a set, means over {} splits. Each line \
-             joins one way at α = {}; lower and further left is better. With few test rows of a class part of the \
+             joins one way at {}; lower and further left is better. With few test rows of a class part of the \
              distance is chance, and no way comes below it.",
             results.provenance.splits,
-            number::listed(&levels)
+            super::levels_in_words(results)
         ),
         panels: results.benchmarks.iter().map(|benchmark| panel(results, benchmark, &styles)).collect(),
         columns: 2,

@@ -9,7 +9,6 @@ use crate::table::{Column, Records, Row, Table, exact, optional};
 use crate::{number, style};
 
 pub(super) fn figure(results: &ConditionalResults) -> Figure {
-    let alpha = results.levels.first().copied().unwrap_or_default();
     let styles = style::of_procedures(&results.weightings);
     Figure {
         number: 3,
@@ -17,17 +16,13 @@ pub(super) fn figure(results: &ConditionalResults) -> Figure {
         title: "When the shares of the classes change".to_owned(),
         caption: format!(
             "Test rows drawn anew: the class that one threshold covers least is ten times as common as the one it \
-             covers best, in even steps between. A dot is one of {} splits at α = {}. Known weights are the true \
+             covers best, in even steps between. A dot is one of {} splits at {}. Known weights are the true \
              ratios of shares; EM and BBSE estimate them from as many rows without labels, which makes the promise \
              approximate.",
             results.provenance.splits,
-            number::level(alpha)
+            super::levels_in_words(results)
         ),
-        panels: results
-            .benchmarks
-            .iter()
-            .map(|benchmark| panel(results, benchmark, alpha, &styles))
-            .collect(),
+        panels: super::of_each_level(results, |benchmark, alpha| panel(results, benchmark, alpha, &styles)),
         columns: 2,
         key: Vec::new(),
         data: Table { slug: "figure-3-label-shift".to_owned(), ..table(results) },
@@ -74,10 +69,11 @@ fn panel(results: &ConditionalResults, benchmark: &BenchmarkSummary, alpha: f64,
     Panel {
         benchmark: Some(benchmark.name.clone()),
         drawn: conformax_plot::Panel {
-            title: benchmark.title.clone(),
+            title: super::titled(results, benchmark, alpha),
             alternative: format!(
-                "Coverage under label shift on {}: {}.",
+                "Coverage under label shift on {} at α = {}: {}.",
                 benchmark.title,
+                number::level(alpha),
                 number::listed(&said)
             ),
             size,

@@ -49,7 +49,7 @@ pub(super) fn table(view: &View<'_>) -> Table {
     };
     for (benchmark, summary) in view.benchmarks() {
         for (level, alpha) in view.levels() {
-            for (procedure, name) in view.procedures() {
+            for (procedure, name) in view.tabled() {
                 let cell = Cell { benchmark, procedure, level };
                 let mut cells = vec![summary.title.as_str().into(), number::level(alpha).into(), name.into()];
                 for metric in METRICS {
@@ -75,7 +75,7 @@ pub(super) fn table(view: &View<'_>) -> Table {
     Table {
         slug: "all-metrics".to_owned(),
         title: "All metrics: mean and standard deviation over the splits".to_owned(),
-        notes: Vec::new(),
+        notes: view.all_rows_note().into_iter().collect(),
         columns,
         rows,
         records,

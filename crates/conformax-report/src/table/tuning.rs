@@ -1,9 +1,9 @@
 //! What it costs in coverage to tune against the rows that later calibrate, as the paper does.
 
-use conformax_study::{Paired, TuningComparison, Way};
+use conformax_study::{Paired, TuningComparison, TuningWay, Way};
 
 use super::claims::ERRORS;
-use super::{Column, Records, Row, Table, exact};
+use super::{Column, Records, Row, Table, exact, optional};
 use crate::number;
 use crate::view::View;
 
@@ -29,6 +29,11 @@ pub(super) fn table(view: &View<'_>) -> Table {
         "size_difference",
         "size_difference_error",
         "splits",
+        "all_rows_coverage",
+        "all_rows_coverage_deviation",
+        "all_rows_size",
+        "all_rows_size_deviation",
+        "all_rows_splits",
     ];
     Table {
         slug: "tuning-cost".to_owned(),
@@ -56,24 +61,30 @@ pub(super) fn table(view: &View<'_>) -> Table {
             Column::number("Size, valid"),
             Column::number("Size, paper’s"),
             Column::number("Difference"),
+            Column::number("Coverage, all rows"),
+            Column::number("Size, all rows"),
         ],
         rows: comparisons.iter().enumerate().map(|(i, _)| row(view, i)).collect(),
-        records: Records { header, rows: comparisons.iter().map(record).collect() },
+        records: Records { header, rows: comparisons.iter().map(|c| record(view, c)).collect() },
     }
 }
 
-/// Where to find the procedures that all rows tune, which were measured on fewer splits.
+/// What the columns of procedures that all rows tune are means of: fewer splits.
 fn all_rows(view: &View<'_>) -> Option<String> {
-    let mut names: Vec<String> = Vec::new();
-    for it in view.results.tuning_ways.iter().filter(|it| it.way == Way::AllRows) {
-        let name = it.way.named(&it.procedure);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    (!names.is_empty()).then(|| {
-        format!("Figure 10 has {} beside these: all rows choose and calibrate.", number::listed(&names))
-    })
+    let way = view.results.tuning_ways.iter().find(|it| it.way == Way::AllRows)?;
+    Some(format!(
+        "All rows: every row chooses and calibrates, over the first {} splits; Figure 10 has all ways on those.",
+        way.coverage.splits
+    ))
+}
+
+/// The same procedure at the same level where all rows tune it.
+fn by_all_rows<'v>(view: &'v View<'_>, c: &TuningComparison) -> Option<&'v TuningWay> {
+    let is_its = |it: &&TuningWay| {
+        it.way == Way::AllRows
+            && (&it.benchmark, &it.procedure, it.alpha) == (&c.benchmark, &c.procedure, c.alpha)
+    };
+    view.results.tuning_ways.iter().find(is_its)
 }
 
 fn row(view: &View<'_>, i: usize) -> Row {
@@ -81,6 +92,7 @@ fn row(view: &View<'_>, i: usize) -> Row {
     let c = &comparisons[i];
     let title =
         view.results.benchmarks.iter().find(|b| b.name == c.benchmark).map_or(&c.benchmark, |b| &b.title);
+    let by_all = by_all_rows(view, c);
     let cells = vec![
         title.as_str().into(),
         c.procedure.as_str().into(),
@@ -92,6 +104,8 @@ fn row(view: &View<'_>, i: usize) -> Row {
         number::size(c.valid_size.mean).into(),
         number::size(c.paper_size.mean).into(),
         paired(c.size_difference, 3).into(),
+        by_all.map_or("–".to_owned(), |it| format!("{:.4}", it.coverage.mean)).into(),
+        by_all.map_or("–".to_owned(), |it| number::size(it.average_size.mean)).into(),
     ];
     let begins_group =
         i == 0 || comparisons[i - 1].procedure != c.procedure || comparisons[i - 1].benchmark != c.benchmark;
@@ -102,7 +116,10 @@ fn paired(difference: Paired, digits: usize) -> String {
     format!("{} ± {:.digits$}", number::signed(difference.mean, digits), difference.standard_error)
 }
 
-fn record(c: &TuningComparison) -> Vec<String> {
+fn record(view: &View<'_>, c: &TuningComparison) -> Vec<String> {
+    let by_all = by_all_rows(view, c);
+    let coverage = by_all.map(|it| it.coverage);
+    let size = by_all.map(|it| it.average_size);
     vec![
         c.benchmark.clone(),
         c.procedure.clone(),
@@ -121,5 +138,10 @@ fn record(c: &TuningComparison) -> Vec<String> {
         exact(c.size_difference.mean),
         exact(c.size_difference.standard_error),
         c.coverage_difference.splits.to_string(),
+        optional(coverage.map(|spread| spread.mean)),
+        optional(coverage.map(|spread| spread.deviation)),
+        optional(size.map(|spread| spread.mean)),
+        optional(size.map(|spread| spread.deviation)),
+        optional(coverage.map(|spread| spread.splits as f64)),
     ]
 }

@@ -1,6 +1,7 @@
 // Opens a study's report in a real browser, uses every control, and reads the numbers back.
 //
-// node drive.mjs FOLDER CHROMIUM [SCREENSHOTS]: FOLDER holds results.csv, results.json and report/index.html.
+// node drive.mjs FOLDER CHROMIUM [SCREENSHOTS]: FOLDER holds results.csv, results.json and report/index.html, of a study
+// of procedures (`conformax study`, `conformax report`) or of a conditional one.
 
 import { readFileSync, statSync } from "node:fs";
 import { resolve } from "node:path";
@@ -12,9 +13,11 @@ import { checkAllSets, checkByHand, checkByKeyboard } from "./try-it.mjs";
 
 const [folder, executablePath, screenshots] = process.argv.slice(2);
 const page_url = pathToFileURL(resolve(folder, "report/index.html")).href;
-const records = readRecords(readFileSync(resolve(folder, "results.csv"), "utf8"));
-const means = meansOf(records);
 const results = JSON.parse(readFileSync(resolve(folder, "results.json"), "utf8"));
+/** A conditional study has no records of procedures by level, and none of the controls for them. */
+const isConditional = "shift" in results;
+const records = isConditional ? [] : readRecords(readFileSync(resolve(folder, "results.csv"), "utf8"));
+const means = meansOf(records);
 /** The page is one file that people send to each other. */
 const MOST_BYTES = 1_500_000;
 
@@ -156,9 +159,9 @@ async function checkHover(page, where) {
   check(await page.$eval("#tip", (tip) => tip.hidden), `${where}: the values stay when the drawing is left`);
 }
 
-async function checkTheme(page, where) {
+async function checkTheme(page, figure, where) {
   const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
-  const ink = () => page.$eval("#figure-4 .series .line", (line) => getComputedStyle(line).stroke);
+  const ink = () => page.$eval(`${figure} .series .line`, (line) => getComputedStyle(line).stroke);
   const before = [await paper(), await ink()];
   await page.click("#theme");
   const after = [await paper(), await ink()];
@@ -174,6 +177,38 @@ async function capture(page, name) {
     await page.evaluate((y) => scrollTo(0, y), top);
     await page.screenshot({ path: resolve(screenshots, `${name}-${String(top / height).padStart(2, "0")}.png`) });
   }
+}
+
+/** The page of a study of procedures: every control, and what it shows. */
+async function checkPage(page, viewport, colorScheme, where) {
+  await checkMarks(page, 4, "average_size", where);
+  await checkMarks(page, 6, "singleton_ratio", where);
+  await checkMarks(page, 7, "coverage", where);
+  await checkMarks(page, 9, "sscv", where);
+  await checkNumbers(page, where);
+  await checkProcedures(page, where);
+  await checkBenchmarks(page, where);
+  await checkLevel(page, where);
+  await checkHover(page, where);
+  await checkTheme(page, "#figure-4", where);
+  await checkByHand(page, results, check, where);
+  await checkLayout(page, `${where}, after trying it`);
+  if (viewport.width < 600 && colorScheme === "light") await checkByKeyboard(page, results, check, where);
+  if (viewport.width > 600 && colorScheme === "light") await checkAllSets(page, results, check, where);
+}
+
+/** That of a conditional study: a panel for each benchmark and level, and every number in its tables. */
+async function checkConditional(page, where) {
+  const each = results.benchmarks.length * results.levels.length;
+  for (const [figure, panels] of [[1, each], [2, results.benchmarks.length], [3, each]]) {
+    const shown = await visible(page, `#figure-${figure} .panel`);
+    check(shown === panels, `${where}: figure ${figure} has ${shown} panels, not ${panels}`);
+  }
+  const rows = (table) => page.$$eval(`#${table} tbody tr`, (found) => found.length);
+  check((await rows("table-1")) === each * results.procedures.length, `${where}: table 1 lacks rows`);
+  check((await rows("table-2")) === each * results.weightings.length, `${where}: table 2 lacks rows`);
+  await checkProcedures(page, where);
+  await checkTheme(page, "#figure-2", where);
 }
 
 const bytes = statSync(resolve(folder, "report/index.html")).size;
@@ -194,24 +229,12 @@ try {
         check(/^(file|data):/.test(request.url()), `${where}: asks the network for ${request.url()}`);
       });
       await page.goto(page_url);
-      await page.waitForFunction(() => document.querySelector("#figure-4 svg").style.getPropertyValue("--unit"));
+      await page.waitForFunction(() => [...document.querySelectorAll(".figure .panel svg")].every((drawing) =>
+        drawing.style.getPropertyValue("--unit")));
       if (screenshots) await capture(page, `${viewport.width}-${colorScheme}`);
       await page.evaluate(() => scrollTo(0, 0));
       await checkLayout(page, where);
-      await checkMarks(page, 4, "average_size", where);
-      await checkMarks(page, 6, "singleton_ratio", where);
-      await checkMarks(page, 7, "coverage", where);
-      await checkMarks(page, 9, "sscv", where);
-      await checkNumbers(page, where);
-      await checkProcedures(page, where);
-      await checkBenchmarks(page, where);
-      await checkLevel(page, where);
-      await checkHover(page, where);
-      await checkTheme(page, where);
-      await checkByHand(page, results, check, where);
-      await checkLayout(page, `${where}, after trying it`);
-      if (viewport.width < 600 && colorScheme === "light") await checkByKeyboard(page, results, check, where);
-      if (viewport.width > 600 && colorScheme === "light") await checkAllSets(page, results, check, where);
+      await (isConditional ? checkConditional(page, where) : checkPage(page, viewport, colorScheme, where));
       await context.close();
     }
   }

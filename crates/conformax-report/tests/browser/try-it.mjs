@@ -8,7 +8,7 @@ export function shown() {
   const side = (name) => {
     const cells = [...document.querySelectorAll(`#try-labels .answer[data-side="${name}"]`)];
     return {
-      procedure: Number(document.getElementById(`try-${name}`).value),
+      procedure: document.getElementById(`try-${name}`).selectedOptions[0].textContent,
       size: Number(document.getElementById(`try-${name}-says`).dataset.size),
       hit: document.getElementById(`try-${name}-says`).parentElement.classList.contains("hit"),
       labels: cells.filter((cell) => cell.dataset.in === "1").map((cell) => Number(cell.closest("li").dataset.label)),
@@ -31,8 +31,8 @@ export function faults(results, { benchmark, row, alpha, listed, sides }) {
   const wanted = example.rows[row];
   const level = results.levels.indexOf(alpha);
   for (const { procedure, size, hit, labels, masses } of sides) {
-    const answer = wanted.answers[procedure][level];
-    const place = `${example.benchmark}, row ${wanted.row}, α = ${alpha}, ${results.procedures[procedure]}`;
+    const answer = wanted.answers[example.procedures.indexOf(procedure)][level];
+    const place = `${example.benchmark}, row ${wanted.row}, α = ${alpha}, ${procedure}`;
     const sorted = (list) => [...list].sort((a, b) => a - b).join();
     if (sorted(labels) !== sorted(answer.labels)) found.push(`${place}: set ${labels}, library ${answer.labels}`);
     if (size !== answer.size) found.push(`${place}: ${size} labels, library ${answer.size}`);
@@ -75,7 +75,9 @@ export async function checkAllSets(page, results, check, where) {
     return seen;
   }, shown.toString());
   const pairs = new Set(everything.map(({ benchmark, row, alpha }) => [benchmark, row, alpha].join()));
-  check(pairs.size >= 200, `${where}: only ${pairs.size} rows and levels were compared`);
+  const rows = results.examples.reduce((sum, example) => sum + example.rows.length, 0);
+  const wanted = rows * results.levels.length;
+  check(pairs.size === wanted, `${where}: ${pairs.size} of ${wanted} rows and levels were compared`);
   for (const now of everything) {
     const found = faults(results, now);
     check(found.length === 0, `${where}: ${found.slice(0, 2).join("; ")}`);
@@ -106,7 +108,7 @@ export async function checkByHand(page, results, check, where) {
     check(results.examples[now.benchmark].rows[now.row].kind === kind, `${where}: that row is not ${kind}`);
   }
   await page.selectOption("#try-a", "0");
-  await page.selectOption("#try-b", { index: results.procedures.length - 1 });
+  await page.selectOption("#try-b", { index: (await page.$$("#try-b option")).length - 1 });
   await agrees("choosing procedures");
   const count = () => page.$$eval("#try-labels li", (items) => items.filter((item) => !item.hidden).length);
   const few = await count();
@@ -136,7 +138,9 @@ export async function checkByKeyboard(page, results, check, where) {
     ["try-a", "ArrowDown", ({ sides }) => sides[0].procedure],
     ["try-b", "ArrowUp", ({ sides }) => sides[1].procedure],
   ];
-  for (const [control, key, part] of steps) {
+  // One benchmark leaves nothing to choose.
+  const offered = (await page.$$("#try-benchmark option")).length > 1 ? steps : steps.slice(1);
+  for (const [control, key, part] of offered) {
     check(await reach(control), `${where}: Tab does not reach ${control}`);
     const before = await page.evaluate(shown);
     await page.keyboard.press(key);

@@ -87,8 +87,22 @@ fn shows_every_class_and_what_it_costs() {
     let html = Html::parse_document(text(&files, "report/index.html"));
     assert!(html.errors.is_empty(), "{:?}", html.errors);
     let dots = selected(&html, "#figure-1 .panel[data-benchmark='first'] circle");
-    assert_eq!(dots.len(), 2 * 3, "two of four classes have the same coverage");
-    assert_eq!(selected(&html, "#figure-1 .panel[data-benchmark='first'] circle.low").len(), 2);
+    assert_eq!(
+        dots.len(),
+        2 * 2 * 3,
+        "at two levels, by two ways, two of four classes have the same coverage"
+    );
+    assert_eq!(selected(&html, "#figure-1 .panel[data-benchmark='first'] circle.low").len(), 2 * 2);
+    for figure in ["#figure-1", "#figure-3"] {
+        let titles = selected(&html, &format!("{figure} .panel h4"));
+        let wanted = [
+            "The first, α = 0.10",
+            "The first, α = 0.05",
+            "The <second>, α = 0.10",
+            "The <second>, α = 0.05",
+        ];
+        assert_eq!(titles, wanted, "{figure}");
+    }
     assert!(selected(&html, "#found .card p").iter().any(|said| {
         said == "One threshold covers its worst class 0.700 of the time; one for each class 0.800, with 3.000 labels in \
                  a set instead of 2.000."
@@ -97,7 +111,7 @@ fn shows_every_class_and_what_it_costs() {
     assert!(
         selected(&html, "#table-2 .note")[0].contains("The <second>: no weights by EM: no row of class 3.")
     );
-    assert_eq!(selected(&html, "#figure-3 .panel[data-benchmark='<second>'] circle").len(), 1);
+    assert_eq!(selected(&html, "#figure-3 .panel[data-benchmark='<second>'] circle").len(), 2);
 }
 
 #[test]

@@ -199,7 +199,7 @@ fn the_idea_shows_the_cores_scores() {
 #[cfg(feature = "png")]
 #[test]
 fn come_as_png_on_request() {
-    let options = conformax_report::Options { png: true };
+    let options = conformax_report::Options { png: true, ..Default::default() };
     let files = conformax_report::render(&crate::synthetic::results(), &options);
     let pngs: Vec<_> = files.iter().filter(|file| file.path.ends_with(".png")).collect();
     assert_eq!(pngs.len(), 10);

@@ -1,5 +1,6 @@
 //! The page: valid HTML that needs nothing from outside, whatever a study contains.
 
+use conformax_report::{Options, render};
 use conformax_study::{AbsentBenchmark, Results, Verdict};
 use scraper::{Html, Selector};
 
@@ -52,9 +53,24 @@ fn points_only_at_files_that_are_written() {
     for element in html.select(&Selector::parse("a[href^='../']").unwrap()) {
         let path = element.attr("href").unwrap().trim_start_matches("../");
         let is_the_studys = ["results.csv", "results.json", "tables/"].contains(&path);
-        // The other study's page, where the sentence around the link says how it is made.
-        let is_the_others = path == "conditional/report/index.html";
-        assert!(is_the_studys || is_the_others || written.contains(&path), "{path}");
+        assert!(is_the_studys || written.contains(&path), "{path}");
+    }
+}
+
+#[test]
+fn links_the_conditional_page_where_it_is_and_says_how_it_is_made_elsewhere() {
+    let link = "a[href='../../conditional/report/index.html']";
+    let beside = Options { conditional_beside: true, ..Options::default() };
+    for (results, options, links, told) in [
+        (synthetic::results(), Options::default(), 0, true),
+        (synthetic::results(), beside, 1, false),
+        (own(), beside, 0, false),
+    ] {
+        let files = render(&results, &options);
+        let page = files.iter().find(|file| file.path == "report/index.html").unwrap();
+        let html = Html::parse_document(std::str::from_utf8(&page.bytes).unwrap());
+        let said = texts(&html, "#coverage .intro")[0].contains("conformax study conditional");
+        assert_eq!((texts(&html, link).len(), said), (links, told));
     }
 }
 
@@ -66,6 +82,32 @@ fn shows_the_records_means_at_the_first_level() {
     let records = rendered.records("cifar100", "sparsemax", 0.1);
     let size = crate::rendered::mean(records.iter().map(|r| r.average_size));
     assert_eq!(shown[1], format!("{size:.3}"));
+}
+
+#[test]
+fn series_that_are_no_procedures_are_named_beside_their_figure() {
+    let html = page(synthetic::results());
+    let names = ["rows set aside", "the paper’s tuning", "all rows"];
+    assert_eq!(texts(&html, "#figure-10 .legend span"), names);
+    assert_eq!(texts(&html, "#figure-4 .legend").len(), 0, "the chips name procedures");
+}
+
+#[test]
+fn what_all_rows_tune_stands_in_the_table_with_its_splits() {
+    let rendered = Rendered::shared();
+    let html = Html::parse_document(rendered.text("report/index.html"));
+    for name in ["RAPS (all rows)", "opt-entmax (all rows)"] {
+        let row = format!(".glance[data-benchmark='cifar100'] tr[data-procedure='{name}'] td span");
+        let here = rendered.results.tuned.iter().filter(|record| {
+            (record.benchmark.as_str(), record.procedure.as_str(), record.alpha) == ("cifar100", name, 0.1)
+        });
+        let size = crate::rendered::mean(here.map(|record| record.average_size));
+        assert_eq!(texts(&html, &row)[1], format!("{size:.3}"), "{name}");
+    }
+    let note = &texts(&html, "#level .note")[0];
+    assert_eq!(note, "RAPS (all rows) and opt-entmax (all rows): over the first 2 splits.");
+    let results = Results { tuned: vec![], ..synthetic::results() };
+    assert!(texts(&page(results), "#level .note").is_empty());
 }
 
 #[test]
@@ -176,6 +218,9 @@ fn a_name_cannot_break_out_of_the_page() {
         for record in results.records.iter_mut().filter(|record| record.procedure == "InvProb") {
             record.procedure = name.to_owned();
         }
+        for examples in &mut results.examples {
+            examples.procedures[0] = name.to_owned();
+        }
         let html = page(results);
         assert!(texts(&html, "[data-toggle]").iter().any(|text| text.trim() == name), "{name}");
         assert_eq!(html.select(&Selector::parse("script").unwrap()).count(), 3, "{name}");
@@ -221,6 +266,9 @@ fn own() -> Results {
     }
     for means in &mut results.means {
         means.benchmark = format!("my {}", means.benchmark);
+    }
+    for record in &mut results.tuned {
+        record.benchmark = format!("my {}", record.benchmark);
     }
     for way in &mut results.tuning_ways {
         way.benchmark = format!("my {}", way.benchmark);

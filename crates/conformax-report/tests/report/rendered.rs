@@ -50,7 +50,8 @@ impl Rendered {
     /// The records of one cell.
     pub fn records(&self, benchmark: &str, procedure: &str, alpha: f64) -> Vec<&Record> {
         let is_here = |r: &&Record| r.benchmark == benchmark && r.procedure == procedure && r.alpha == alpha;
-        let found: Vec<_> = self.results.records.iter().filter(is_here).collect();
+        let all = self.results.records.iter().chain(&self.results.tuned);
+        let found: Vec<_> = all.filter(is_here).collect();
         assert!(!found.is_empty(), "{benchmark} {procedure} {alpha}");
         found
     }

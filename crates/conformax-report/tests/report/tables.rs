@@ -1,6 +1,6 @@
 //! Tables: the same numbers as the records, in three forms, beside the paper's.
 
-use conformax_study::paper;
+use conformax_study::{Results, Way, paper};
 
 use crate::rendered::{Rendered, assert_close, mean, number};
 
@@ -115,7 +115,19 @@ fn tuning_cost_is_the_studys_comparison() {
         assert_eq!((&row["benchmark"], &row["procedure"]), (&tuning.benchmark, &tuning.procedure));
         assert_eq!(number(row, "coverage_difference"), tuning.coverage_difference.mean);
         assert_eq!(number(row, "valid_size"), tuning.valid_size.mean);
+        let is_its = |it: &&conformax_study::TuningWay| {
+            it.way == Way::AllRows
+                && (&it.benchmark, &it.procedure, it.alpha)
+                    == (&tuning.benchmark, &tuning.procedure, tuning.alpha)
+        };
+        let all_rows = rendered.results.tuning_ways.iter().find(is_its).unwrap();
+        assert_eq!(number(row, "all_rows_coverage"), all_rows.coverage.mean);
+        assert_eq!(number(row, "all_rows_size"), all_rows.average_size.mean);
+        assert_eq!(number(row, "all_rows_splits"), 2.0);
     }
+    let none = Results { tuning_ways: vec![], ..crate::synthetic::results() };
+    let none = Rendered::of(none);
+    assert!(none.csv("tables/tuning-cost.csv").iter().all(|row| row["all_rows_size"].is_empty()));
 }
 
 #[test]
@@ -134,7 +146,7 @@ fn claims_carry_their_evidence() {
 fn all_metrics_are_the_records_means() {
     let rendered = Rendered::shared();
     let rows = rendered.csv("tables/all-metrics.csv");
-    assert_eq!(rows.len(), 4 * 10 * 6 * 7);
+    assert_eq!(rows.len(), 4 * 10 * (6 + 2) * 7);
     for row in rows.iter().filter(|row| row["metric"] == "covgap") {
         let records = rendered.records(&row["benchmark"], &row["procedure"], number(row, "alpha"));
         assert_close(number(row, "mean"), mean(records.iter().map(|r| r.covgap)));

@@ -51,18 +51,38 @@ fn one_comparison_decides_as_the_library_does() {
 #[test]
 fn sets_travel_themselves_where_scores_choose_among_themselves() {
     let mut results = synthetic::results();
-    for rule in &mut results.examples[0].rules[5] {
+    for rule in &mut results.examples[0].rules[6] {
         rule.is_a_choice = true;
     }
     let carried = carried(&Rendered::of(results.clone()));
     let row = &results.examples[0].rows[4];
-    for (level, answer) in row.answers[5].iter().enumerate() {
-        let places = carried["benchmarks"][0]["rows"][4]["chosen"][format!("5,{level}")].as_array().unwrap();
+    for (level, answer) in row.answers[6].iter().enumerate() {
+        let places = carried["benchmarks"][0]["rows"][4]["chosen"][format!("6,{level}")].as_array().unwrap();
         let labels: Vec<u32> =
             places.iter().map(|place| row.labels[place.as_u64().unwrap() as usize]).collect();
         assert_eq!(labels, answer.labels);
     }
     assert!(carried["benchmarks"][1]["rows"][4]["chosen"].as_object().unwrap().is_empty());
+}
+
+#[test]
+fn only_what_every_benchmark_answers_is_offered() {
+    let mut results = synthetic::results();
+    let names = |carried: &Value| -> Vec<String> {
+        let all = carried["procedures"].as_array().unwrap().iter();
+        all.map(|procedure| procedure["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&carried(Rendered::shared())), results.examples[0].procedures);
+    // With many classes all rows do not choose; and procedures go by name, wherever they stand.
+    let examples = &mut results.examples[2];
+    examples.procedures.pop();
+    examples.procedures.swap(0, 3);
+    let carried = carried(&Rendered::of(results.clone()));
+    assert_eq!(names(&carried), results.examples[0].procedures[..6]);
+    let sizes =
+        |procedure: usize| carried["benchmarks"][2]["rows"][1]["sizes"][procedure][2].as_u64().unwrap();
+    let row = &results.examples[2].rows[1];
+    assert_eq!((sizes(0), sizes(3)), (row.answers[3][2].size, row.answers[0][2].size));
 }
 
 #[test]

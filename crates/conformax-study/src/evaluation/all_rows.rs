@@ -1,6 +1,6 @@
 //! Outcomes where all rows for calibration choose the score and calibrate it.
 
-use conformax::{Logit, SizeScratch, Tally};
+use conformax::{Logit, Predictor, ScoreSpec, SizeScratch, Tally};
 use rayon::prelude::*;
 
 use super::{Bench, CHUNK, Outcome};
@@ -10,12 +10,15 @@ use crate::selection::{Contest, OwnSizes, Pairs};
 use crate::splits::Split;
 
 impl<T: Logit> Bench<'_, T> {
-    /// The outcomes by split and level where no rows are set aside.
-    pub(super) fn select(&self, candidates: &[usize]) -> Result<Vec<Vec<Outcome>>> {
+    /// The outcomes by split and level where no rows are set aside, and by level what predicts so on the first split.
+    pub(super) fn select(
+        &self,
+        candidates: &[usize],
+    ) -> Result<(Vec<Vec<Outcome>>, Vec<Predictor<ScoreSpec>>)> {
         let levels = self.plan.alphas.len();
         let splits = &self.plan.splits[..self.plan.selection_splits];
         if splits.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), Vec::new()));
         }
         let mut pairs = self.pairs(candidates, splits)?;
         let contests = (0..splits.len() * levels).map(|slot| {
@@ -27,6 +30,11 @@ impl<T: Logit> Bench<'_, T> {
             }))
         });
         let contests: Vec<Contest> = contests.collect();
+        let rows = (splits[0].calibration.len(), self.logits.classes());
+        let first = contests.iter().zip(self.plan.alphas);
+        let first =
+            first.map(|(contest, alpha)| contest.predictor(rows, *alpha, |place| self.scored[place].spec));
+        let first = first.collect::<Option<_>>().unwrap_or_default();
         let decided = self.decide(candidates, splits, &contests)?;
         let judged = splits.iter().enumerate().map(|(number, split)| {
             let mut tallies = vec![Tally::new(self.logits.classes()); levels];
@@ -45,7 +53,7 @@ impl<T: Logit> Bench<'_, T> {
                 })
                 .collect()
         });
-        judged.collect()
+        Ok((judged.collect::<Result<_>>()?, first))
     }
 
     /// By candidate, pairs of calibration rows and labels around its threshold, by split and level.

@@ -3,7 +3,7 @@
 
 use conformax::{
     Alpha, Calibrator, EntmaxScore, Gamma, Logits, RankChooser, Scheme, SortedScores, Taxonomy,
-    WeightedScores, calibrate, cluster_classes,
+    WeightedScores, cluster_classes,
 };
 
 use super::pool::Random;
@@ -32,36 +32,70 @@ fn held(sets: &conformax::PredictionSets, labels: &[u32]) -> u64 {
     sets.iter().zip(labels).filter(|(set, label)| set.contains(label)).count() as u64
 }
 
-/// Gaps of two groups, of which the second has larger ones, in turns.
-fn two_groups(count: usize, random: &mut Random) -> (Vec<f64>, Vec<u32>) {
-    let groups: Vec<u32> = (0..count as u32).map(|row| row % 2).collect();
-    (groups.iter().map(|group| random.uniform() * f64::from(1 + 2 * group)).collect(), groups)
+/// Classes of the rows of two halves: the first is always on top and never true.
+const CLASSES: usize = 5;
+
+/// Rows of two halves in turns, of which the second has larger gaps, and the labels of each half in turns.
+struct Halves {
+    logits: Vec<f64>,
+    labels: Vec<u32>,
+    groups: Vec<u32>,
+}
+
+impl Halves {
+    fn new(count: usize, of_half: [&[u32]; 2], random: &mut Random) -> Self {
+        let mut drawn = Self { logits: Vec::new(), labels: Vec::new(), groups: Vec::new() };
+        for row in 0..count {
+            let (half, turn) = (row % 2, row / 2);
+            let label = of_half[half][turn % of_half[half].len()];
+            let start = drawn.logits.len();
+            drawn.logits.extend([0.0, -9.0, -9.0, -9.0, -9.0]);
+            drawn.logits[start + label as usize] = -random.uniform() * (1 + 2 * half) as f64;
+            drawn.labels.push(label);
+            drawn.groups.push(half as u32);
+        }
+        drawn
+    }
+
+    fn logits(&self) -> Logits<'_, f64> {
+        Logits::new(&self.logits, CLASSES).unwrap().with_groups(&self.groups).unwrap()
+    }
+}
+
+/// Clusters of classes, found on rows that do nothing else.
+fn found_clusters(of_half: [&[u32]; 2]) -> Taxonomy {
+    let rows = Halves::new(400, of_half, &mut Random::new(5));
+    let mut of_class = Calibrator::new(GAP, CLASSES).unwrap().by(Taxonomy::Label).unwrap();
+    of_class.extend(rows.logits().labelled(&rows.labels).unwrap()).unwrap();
+    let clusters = cluster_classes(of_class.finish().unwrap().groups(), 2, 1, 0).unwrap();
+    assert_eq!(clusters, [None, Some(0), Some(0), Some(1), Some(1)], "the halves are told apart");
+    Taxonomy::Cluster(clusters)
 }
 
 #[test]
-fn every_group_covers_by_the_law_of_its_own_rows() {
+fn every_group_class_and_cluster_covers_by_the_law_of_its_own_rows() {
     let (n, m, level) = (49, 50, alpha(0.2));
-    let by_group = |random: &mut Random, by: bool| {
-        let ((gaps, groups), (test, of_test)) = (two_groups(2 * n, random), two_groups(2 * m, random));
-        let ((logits, labels), (test, test_labels)) = (rows(&gaps), rows(&test));
-        let (calibrating, test) = (Logits::new(&logits, 2).unwrap(), Logits::new(&test, 2).unwrap());
-        let sets = if by {
-            let calibrator = Calibrator::new(GAP, 2).unwrap();
-            let mut calibrator = calibrator.by(Taxonomy::Group(2)).unwrap();
-            let rows = calibrating.with_groups(&groups).unwrap().labelled(&labels).unwrap();
-            calibrator.extend(rows).unwrap();
+    let apart: [&[u32]; 2] = [&[1, 2], &[3, 4]];
+    let cases: [(Taxonomy, [&[u32]; 2]); 3] =
+        [(Taxonomy::Group(2), [&[1], &[1]]), (Taxonomy::Label, [&[1], &[3]]), (found_clusters(apart), apart)];
+    for (taxonomy, of_half) in cases {
+        let covered = |random: &mut Random, taxonomy: &Taxonomy, half: usize| {
+            let calibrating = Halves::new(2 * n, of_half, random);
+            let test = Halves::new(2 * m, of_half, random);
+            let mut calibrator = Calibrator::new(GAP, CLASSES).unwrap().by(taxonomy.clone()).unwrap();
+            calibrator.extend(calibrating.logits().labelled(&calibrating.labels).unwrap()).unwrap();
             let (model, _) = calibrator.finish().unwrap().at(level);
-            model.predict(test.with_groups(&of_test).unwrap()).unwrap()
-        } else {
-            calibrate(GAP, calibrating, &labels, level).unwrap().predict(test).unwrap()
+            let sets = model.predict(test.logits()).unwrap();
+            let of_the_half = sets.iter().zip(&test.labels).skip(half).step_by(2);
+            of_the_half.filter(|(set, label)| set.contains(label)).count() as u64
         };
-        let of_second = sets.iter().zip(&test_labels).skip(1).step_by(2);
-        of_second.filter(|(set, label)| set.contains(label)).count() as u64
-    };
-    let verdict = judged(n as u64, m as u64, level, |random| by_group(random, true));
-    assert!(verdict.is_law(), "{verdict:?}");
-    let one_threshold = judged(n as u64, m as u64, level, |random| by_group(random, false));
-    assert!(!one_threshold.is_at_least_law(), "one threshold for all groups: {one_threshold:?}");
+        for half in [0, 1] {
+            let verdict = judged(n as u64, m as u64, level, |random| covered(random, &taxonomy, half));
+            assert!(verdict.is_law(), "{taxonomy:?}, half {half}: {verdict:?}");
+        }
+        let one = judged(n as u64, m as u64, level, |random| covered(random, &Taxonomy::All, 1));
+        assert!(!one.is_at_least_law(), "one threshold for all, against {taxonomy:?}: {one:?}");
+    }
 }
 
 /// Rows of one true class among many: its gap, and how many labels stand before it, both at random.

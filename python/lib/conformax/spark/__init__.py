@@ -233,7 +233,8 @@ def evaluate(
     # Rows have no numbers here, so that the first cannot be told.
     if not _judge_seen(n, seen, first, same_data, allow_seen, first_is=""):
         metrics = [without_law(of_level) for of_level in metrics]
-    found = [Evaluation(**of_level) for of_level in metrics]
+    promise = model._calibration.promise_and_limits
+    found = [Evaluation(**of_level, promise=promise) for of_level in metrics]
     return found if several else found[0]
 
 
