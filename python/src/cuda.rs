@@ -16,6 +16,12 @@ pub fn cuda_problem(py: Python<'_>) -> Option<String> {
     py.detach(|| Gpu::available().err().map(|problem| problem.to_string()))
 }
 
+/// Compiles a program of every kernel for an architecture and says how many there were; no GPU is needed.
+#[pyfunction]
+pub fn cuda_compile_all(py: Python<'_>, architecture: &str) -> PyResult<usize> {
+    py.detach(|| conformax_cuda::compile_all(architecture)).map_err(python_error)
+}
+
 fn python_error(error: Error) -> PyErr {
     match error {
         Error::Core(_) | Error::Shape { .. } => PyValueError::new_err(error.to_string()),

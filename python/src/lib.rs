@@ -35,8 +35,8 @@ mod _conformax {
     use crate::command::run_command;
     #[pymodule_export]
     use crate::cuda::{
-        CudaRows, cuda_entmax, cuda_entmax_backward, cuda_entmax_loss, cuda_entmax_loss_backward,
-        cuda_problem,
+        CudaRows, cuda_compile_all, cuda_entmax, cuda_entmax_backward, cuda_entmax_loss,
+        cuda_entmax_loss_backward, cuda_problem,
     };
     #[pymodule_export]
     use crate::evaluate::{Evaluator, evaluate};

@@ -436,3 +436,94 @@ def test_indices_next_to_one() -> None:
     z = rows(64, 300, torch.float32, 5)
     for gamma in (1.003, 1.001, 1 + 1e-6):
         assert (entmax(z, gamma).double() - on_cpu(z, gamma)).abs().max() < 4e-7, gamma
+
+
+@pytest.mark.parametrize("gamma", [1.0, 1.3, 1.5, 2.0, 3.0])
+def test_masked_labels_take_no_part_in_losses(gamma: float) -> None:
+    for classes in (10, 100, 1000, 5000):
+        z = torch.randn(32, classes, device=GPU, dtype=torch.float64) * 2
+        target = torch.arange(32, device=GPU) % classes
+        masked = torch.rand(z.shape, device=GPU) < 0.4
+        # The first row's own label is masked, the others' are not.
+        masked[torch.arange(32, device=GPU), target] = torch.arange(32, device=GPU) == 0
+        z = torch.where(masked, -torch.inf, z)
+        gpu, cpu = z.clone().requires_grad_(), z.cpu().requires_grad_()
+        losses, wanted = entmax_loss(gpu, target, gamma), entmax_loss(cpu, target.cpu(), gamma)
+        assert losses[0] == torch.inf and wanted[0] == torch.inf, classes
+        assert (losses[1:].cpu() - wanted[1:]).abs().max() < 1e-11, classes
+        losses[1:].sum().backward()
+        wanted[1:].sum().backward()
+        assert not gpu.grad[masked].any()
+        assert (gpu.grad.cpu() - cpu.grad).abs().max() < 1e-11, classes
+
+
+@pytest.mark.parametrize("gamma", GAMMAS)
+def test_losses_in_half_precision_are_the_cpus(gamma: float) -> None:
+    for classes in CLASSES:
+        z = rows(64, classes, torch.float16, classes + 2)
+        z = torch.where(z.isinf(), -50.0, z)
+        target = torch.arange(64, device=GPU) % classes
+        leaf = z.clone().requires_grad_()
+        losses = entmax_loss(leaf, target, gamma)
+        losses.sum().backward()
+        assert losses.dtype == torch.float32 and leaf.grad.dtype == torch.float16
+        wanted, gradient = _conformax.entmax_loss(
+            z.double().cpu().numpy(), target.cpu().numpy().astype(np.uint32), gamma
+        )
+        wanted, gradient = (torch.from_numpy(it).to(GPU) for it in (wanted, gradient))
+        assert ((losses.double() - wanted).abs() / wanted.clamp(min=1)).max() < 2e-6, classes
+        assert (leaf.grad.double() - gradient.reshape(z.shape)).abs().max() < 5e-4, classes
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_autocast_gives_the_values_of_single(dtype: torch.dtype) -> None:
+    z, target = rows(16, 300, dtype, 6), torch.arange(16, device=GPU)
+    z = torch.where(z.isinf(), -50.0, z)
+    upstream = torch.randn(16, 300, device=GPU)
+    narrow, wide = z.clone().requires_grad_(), z.float().requires_grad_()
+    with torch.autocast("cuda", dtype=dtype):
+        p, losses = entmax(narrow, 1.5), entmax_loss(narrow, target, 1.5)
+    assert torch.equal(p, entmax(wide, 1.5)) and torch.equal(losses, entmax_loss(wide, target, 1.5))
+    for found, wanted in ((p, entmax(wide, 1.5)), (losses, entmax_loss(wide, target, 1.5))):
+        weights = upstream if found.dim() == 2 else upstream[:, 0]
+        (found,) = torch.autograd.grad((found * weights).sum(), narrow)
+        (wanted,) = torch.autograd.grad((wanted * weights).sum(), wide)
+        assert found.dtype == dtype and torch.equal(found, wanted.to(dtype))
+
+
+def step(z: torch.Tensor, target: torch.Tensor, gammas: torch.Tensor) -> list[torch.Tensor]:
+    """Probabilities, losses, and the gradients of both in the logits and in a γ for each row."""
+    p, losses = entmax(z, gammas), entmax_loss(z, target, 1.5)
+    return [p, losses, *torch.autograd.grad((p**2).sum() + losses.sum(), (z, gammas))]
+
+
+def test_graphs_and_streams_go_backward() -> None:
+    z = torch.randn(64, 1000, device=GPU, requires_grad=True)
+    gammas = torch.linspace(1.1, 2.5, 64, device=GPU, dtype=torch.float64)[:, None].requires_grad_()
+    target = torch.randint(1000, (64,), device=GPU)
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(20_000_000)
+        aside = step(z, target, gammas)
+    torch.cuda.current_stream().wait_stream(stream)
+    for found, wanted in zip(aside, step(z, target, gammas), strict=True):
+        assert torch.equal(found, wanted)
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        captured = step(z, target, gammas)
+    with torch.no_grad():
+        z.copy_(torch.randn_like(z))
+    graph.replay()
+    for found, wanted in zip(captured, step(z, target, gammas), strict=True):
+        assert torch.equal(found, wanted)
+
+
+def test_torch_traces_the_losses_gradient_with_a_gamma_for_each_row() -> None:
+    z, labels = torch.randn(6, 40, device=GPU), torch.randint(40, (6,), device=GPU)
+    gammas = torch.linspace(1.1, 2.5, 6, dtype=torch.float64, device=GPU)
+    _, kept = torch.ops.conformax.entmax_loss(z, labels, 0.0, gammas)
+    operation = torch.ops.conformax.entmax_loss_backward.default
+    torch.library.opcheck(operation, (z, labels, kept, torch.ones(6, device=GPU), 0.0, gammas))
+    torch.library.opcheck(operation, (z, labels, kept, torch.ones((), device=GPU).expand(6), 0.0, gammas))

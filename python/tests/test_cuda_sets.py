@@ -268,3 +268,41 @@ def test_golden_scores(golden: dict) -> None:
         _, packed = _cuda.find_sets(rule_of(case["gamma"]), z, float(case["q"]))
         assert sorted(packed.tolist()) == sorted(case["set"]), case
     assert conformax.__version__
+
+
+def test_strided_rows_are_the_same_rows() -> None:
+    z, labels = data(400, 60)
+    rule = rule_of(1.5)
+    for strided in (z[:, ::2], z[::3], z.t().contiguous().t(), z[:, 5:45], z[:1].expand(7, 60)):
+        assert not strided.is_contiguous()
+        dense, truth = strided.contiguous(), torch.arange(len(strided), device=GPU) % strided.shape[1]
+        assert np.array_equal(
+            bits(_cuda.score_labels(rule, strided, truth)), bits(_cuda.score_labels(rule, dense, truth))
+        )
+        assert np.array_equal(bits(_cuda.score_all(rule, strided)), bits(_cuda.score_all(rule, dense)))
+        for found, wanted in zip(_cuda.find_sets(rule, strided, 1.0), _cuda.find_sets(rule, dense, 1.0)):
+            assert torch.equal(found, wanted)
+        assert np.array_equal(_cuda.row_fingerprints(rule, strided), _cuda.row_fingerprints(rule, dense))
+    model = SplitConformalClassifier().calibrate(z.t().contiguous().t(), labels)
+    assert model.threshold_ == SplitConformalClassifier().calibrate(z, labels).threshold_
+
+
+def test_no_rows_have_no_sets() -> None:
+    z, labels = data(400, 60)
+    rule, none = rule_of(1.5), z[:0]
+    assert _cuda.score_labels(rule, none, labels[:0]).shape == (0,)
+    assert _cuda.score_all(rule, none).shape == (0, 60)
+    assert _cuda.row_fingerprints(rule, none).shape == (0,)
+    for threshold in (1.0, -1.0, float("inf")):
+        offsets, packed = _cuda.find_sets(rule, none, threshold)
+        assert offsets.tolist() == [0] and packed.shape == (0,)
+    model = SplitConformalClassifier().calibrate(z, labels)
+    sets = model.predict_set(none)
+    assert len(sets) == 0 and sets.cpu() == model.predict_set(none.cpu())
+    assert sets.mask.shape == (0, 60) and sets.probabilities.shape == (0,)
+    assert model.predict_proba(none).shape == (0, 60) and model.predict_p(none).shape == (0, 60)
+    with pytest.raises(ValueError) as gpu:
+        SplitConformalClassifier().calibrate(none, labels[:0])
+    with pytest.raises(ValueError) as cpu:
+        SplitConformalClassifier().calibrate(none.cpu(), labels[:0].cpu())
+    assert str(gpu.value) == str(cpu.value)

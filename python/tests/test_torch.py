@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 import conformax
 from conformax import torch as ct
-from conformax.torch import _operations, compat
+from conformax.torch import _kernels, _operations, adasplash, compat
 
 pytestmark = pytest.mark.peers
 
@@ -236,3 +237,60 @@ class TestAgainstEntmax:
         compat.entmax_bisect(z, exact)[:, 0].sum().backward()
         assert abs(slopes[1] - exact.grad) < 1e-4 * abs(exact.grad)
         assert abs(slopes[0] - exact.grad) > 1e-3 * abs(exact.grad)
+
+
+class TestAdasplash:
+    """`conformax.torch.adasplash`: the names and keywords of the package."""
+
+    #: What each name computes, and what else may be given.
+    NAMES = {
+        "triton_entmax": (1.5, {"n_iter": 3, "use_histogram": False, "fast_math": True}),
+        "triton_entmax_v1": (1.5, {"n_iter": 12, "fast_math": False}),
+        "triton_entmax_v2": (1.5, {"n_iter": 3, "use_histogram": False, "fast_math": True}),
+        "triton_sparsemax": (2.0, {}),
+        "triton_entmax15": (1.5, {}),
+    }
+
+    def test_these_are_all(self):
+        assert sorted(self.NAMES) == sorted(adasplash.__all__)
+
+    @pytest.mark.parametrize("name", NAMES)
+    def test_values_and_gradients(self, z, name):
+        function, (gamma, more) = getattr(adasplash, name), self.NAMES[name]
+        upstream = torch.linspace(-1, 1, z.numel(), dtype=z.dtype).reshape(z.shape)
+        ours, theirs = z.clone().requires_grad_(), z.clone().requires_grad_()
+        p = function(theirs, **more)
+        assert torch.equal(p, ct.entmax(ours, gamma))
+        (ct.entmax(ours, gamma) * upstream).sum().backward()
+        (p * upstream).sum().backward()
+        assert torch.equal(ours.grad, theirs.grad)
+        if "alpha" in inspect.signature(function).parameters:
+            assert torch.equal(function(z, alpha=1.3), ct.entmax(z, 1.3))
+            assert torch.equal(function(z, 1.3), ct.entmax(z, 1.3))
+
+
+class TestWithoutKernels:
+    """What a machine that cannot run the kernels is told."""
+
+    @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+    def test_says_why(self):
+        reason = _kernels.problem()
+        known = "this torch is built without CUDA", "there is no CUDA driver (libcuda)", "CUDA's cu"
+        assert reason is not None and reason.startswith(known), reason
+        assert torch.version.cuda is None or not reason.startswith(known[0])
+
+    def test_warns_once(self, monkeypatch):
+        monkeypatch.setattr(_kernels, "_found", [])
+        monkeypatch.setattr(_kernels, "problem", lambda: "there is no CUDA driver (libcuda) on this machine")
+        tensor = SimpleNamespace(is_cuda=True, dtype=torch.float32)
+        wanted = "computed in torch operations, many times slower than conformax's kernels: there is no CUDA driver"
+        with pytest.warns(conformax.ConformaxWarning, match=wanted) as said:
+            assert not any(_kernels.usable(tensor) for _ in range(3))
+        assert len(said) == 1
+
+    def test_says_nothing_of_tensors_that_no_kernel_takes(self, monkeypatch, recwarn):
+        monkeypatch.setattr(_kernels, "_found", [])
+        monkeypatch.setattr(_kernels, "problem", lambda: pytest.fail("nobody wants a kernel"))
+        for is_cuda, dtype in ((False, torch.float32), (True, torch.int64)):
+            assert not _kernels.usable(SimpleNamespace(is_cuda=is_cuda, dtype=dtype))
+        assert not recwarn.list

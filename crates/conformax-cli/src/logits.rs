@@ -1,6 +1,7 @@
 //! `conformax logits`: what a checkpoint's own head says about data, without training.
 
 use std::path::PathBuf;
+use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 use conformax_train::data::{Part, Source};
@@ -11,6 +12,7 @@ use crate::args::{Files, OutputArgs};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
+use crate::train::long_on_the_cpu;
 
 /// Write the logits of a checkpoint's own head on images or texts.
 ///
@@ -80,7 +82,8 @@ pub(crate) fn run(args: &LogitsArgs, console: &mut Console<'_>) -> Result<(), Fa
         max_length: args.max_length,
         batch_size: args.batch_size,
     };
-    let mut watch = Watch { bar: ProgressBar::hidden(), console };
+    let mut watch =
+        Watch { bar: ProgressBar::hidden(), device: args.device, first: None, warned: false, console };
     let output = (args.output.output.as_path(), args.output.overwrite());
     let scored = logits(&request, output, args.device, &mut watch)?;
     watch.bar.finish_and_clear();
@@ -106,7 +109,16 @@ fn source(args: &LogitsArgs) -> Result<Source, Failure> {
 
 struct Watch<'a, 'b> {
     bar: ProgressBar,
+    device: Device,
+    /// When the first batch was done, and its rows: the second says how long the rest takes.
+    first: Option<(Instant, usize)>,
+    warned: bool,
     console: &'a mut Console<'b>,
+}
+
+/// Seconds until the last row, if the rest take as long as those since the first batch.
+fn left(seconds: f64, since: usize, done: usize, rows: usize) -> f64 {
+    seconds / done.saturating_sub(since).max(1) as f64 * rows.saturating_sub(done) as f64
 }
 
 impl Observer for Watch<'_, '_> {
@@ -115,9 +127,35 @@ impl Observer for Watch<'_, '_> {
             self.bar = self.console.progress("logits", Some(rows as u64));
         }
         self.bar.set_position(done as u64);
+        let Some((begun, since)) = self.first else {
+            self.first = Some((Instant::now(), done));
+            return;
+        };
+        let seconds = left(begun.elapsed().as_secs_f64(), since, done, rows);
+        if let Some(warning) = long_on_the_cpu(self.device, seconds).filter(|_| !self.warned) {
+            // The work goes on without whoever read standard error.
+            let _ = self.bar.suspend(|| self.console.warn(warning));
+        }
+        // Once at most, and when the second batch tells it.
+        self.warned = true;
     }
 
     fn stop(&mut self) -> bool {
         interrupt::check().is_err()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_left_is_that_of_the_rows_after_the_first_batch() {
+        // The first 64 rows brought the model into memory; the next 64 took two seconds.
+        assert_eq!(left(2.0, 64, 128, 50_000), 2.0 / 64.0 * 49_872.0);
+        assert_eq!(left(2.0, 64, 70, 70), 0.0);
+        let long = long_on_the_cpu(Device::Cpu, left(10.0, 64, 128, 50_000)).unwrap();
+        assert!(long.starts_with("this takes about 2 h 9 min on the CPU"), "{long}");
+        assert_eq!(long_on_the_cpu(Device::Cuda(0), 1e6), None);
     }
 }

@@ -134,11 +134,18 @@ impl Observer for Watch<'_, '_> {
 
 /// What to know before the CPU is busy for long.
 fn warning(device: Device, seconds: f64) -> Option<String> {
+    let long = long_on_the_cpu(device, seconds)?;
+    Some(format!(
+        "{long}; configs/cifar10-small.toml is a run for a CPU; what is done is kept where Ctrl-C ends it"
+    ))
+}
+
+/// How long so many seconds of the CPU are, where they are more than an hour.
+pub(crate) fn long_on_the_cpu(device: Device, seconds: f64) -> Option<String> {
     const HOUR: f64 = 3600.0;
     (device == Device::Cpu && seconds > HOUR).then(|| {
         format!(
-            "this run takes about {} on the CPU; a GPU takes a small part of that (--device cuda, see docs/training.md), \
-             and configs/cifar10-small.toml is a run for a CPU; Ctrl-C keeps what is done",
+            "this takes about {} on the CPU, and a small part of that on a GPU (--device cuda, see docs/training.md)",
             duration(seconds)
         )
     })
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn only_long_runs_on_the_cpu_are_warned_about() {
         let text = warning(Device::Cpu, 7260.0).unwrap();
-        assert!(text.starts_with("this run takes about 2 h 1 min on the CPU"), "{text}");
+        assert!(text.starts_with("this takes about 2 h 1 min on the CPU"), "{text}");
         assert_eq!(warning(Device::Cpu, 3600.0), None);
         assert_eq!(warning(Device::Cuda(0), 1e6), None);
     }

@@ -55,6 +55,20 @@ fn classes_of(rows: u64, classes: u64) -> Result<u32> {
     counted.ok_or(Error::Shape { rows, classes })
 }
 
+/// The program of a launch whose rows of this shape begin at these addresses.
+fn dealt(
+    job: Job,
+    gamma: GammaOf,
+    dtype: Dtype,
+    (rows, classes): (u64, u64),
+    addresses: &[u64],
+) -> Result<Program> {
+    let (kind, _) = gamma.index();
+    let (layout, vec, unaligned) =
+        Layout::at(classes_of(rows, classes)?, dtype, kind == Kind::Each, addresses);
+    Ok(Program { job, kind, dtype, vec, unaligned, layout })
+}
+
 /// The probabilities of every row.
 #[derive(Clone, Copy, Debug)]
 pub struct Forward {
@@ -107,16 +121,18 @@ struct ForwardRows {
 }
 
 impl Forward {
+    pub(crate) fn program(&self) -> Result<Program> {
+        let addresses = [self.logits, self.out];
+        dealt(Job::Forward, self.gamma, self.dtype, (self.rows, self.classes), &addresses)
+    }
+
     /// Launches it.
     ///
     /// # Safety
     ///
     /// The addresses are of memory of this device, large enough, alive until the stream has passed the launch.
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
-        let (kind, index) = self.gamma.index();
-        let mixed = kind == Kind::Each;
-        let classes = classes_of(self.rows, self.classes)?;
-        let (layout, vec, unaligned) = Layout::at(classes, self.dtype, mixed, &[self.logits, self.out]);
+        let program = self.program()?;
         let rows = ForwardRows {
             logits: self.logits,
             out: self.out,
@@ -124,11 +140,10 @@ impl Forward {
             losses: 0,
             roots: 0,
             rows: self.rows,
-            classes,
-            index,
+            classes: classes_of(self.rows, self.classes)?,
+            index: self.gamma.index().1,
         };
-        let (blocks, threads) = layout.grid(self.rows);
-        let program = Program { job: Job::Forward, kind, dtype: self.dtype, vec, unaligned, layout };
+        let (blocks, threads) = program.layout.grid(self.rows);
         // SAFETY: `ForwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, threads, stream, rows) }
     }
@@ -138,16 +153,17 @@ impl Loss {
     /// Numbers that a row keeps for the backward pass.
     pub const KEPT: usize = 6;
 
+    pub(crate) fn program(&self) -> Result<Program> {
+        dealt(Job::Loss, self.gamma, self.dtype, (self.rows, self.classes), &[self.logits])
+    }
+
     /// Launches it.
     ///
     /// # Safety
     ///
     /// The addresses are of memory of this device, large enough, alive until the stream has passed the launch.
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
-        let (kind, index) = self.gamma.index();
-        let mixed = kind == Kind::Each;
-        let classes = classes_of(self.rows, self.classes)?;
-        let (layout, vec, unaligned) = Layout::at(classes, self.dtype, mixed, &[self.logits]);
+        let program = self.program()?;
         let rows = ForwardRows {
             logits: self.logits,
             out: 0,
@@ -155,11 +171,10 @@ impl Loss {
             losses: self.losses,
             roots: self.kept,
             rows: self.rows,
-            classes,
-            index,
+            classes: classes_of(self.rows, self.classes)?,
+            index: self.gamma.index().1,
         };
-        let (blocks, threads) = layout.grid(self.rows);
-        let program = Program { job: Job::Loss, kind, dtype: self.dtype, vec, unaligned, layout };
+        let (blocks, threads) = program.layout.grid(self.rows);
         // SAFETY: `ForwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, threads, stream, rows) }
     }
@@ -199,29 +214,29 @@ struct BackwardRows {
 }
 
 impl Backward {
+    pub(crate) fn program(&self) -> Result<Program> {
+        let job = Job::Backward { in_gamma: self.in_gamma != 0 };
+        let addresses = [self.p, self.upstream, self.out];
+        dealt(job, self.gamma, self.dtype, (self.rows, self.classes), &addresses)
+    }
+
     /// Launches it.
     ///
     /// # Safety
     ///
     /// The addresses are of memory of this device, large enough, alive until the stream has passed the launch.
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
-        let (kind, index) = self.gamma.index();
-        let mixed = kind == Kind::Each;
-        let classes = classes_of(self.rows, self.classes)?;
-        let (layout, vec, unaligned) =
-            Layout::at(classes, self.dtype, mixed, &[self.p, self.upstream, self.out]);
+        let program = self.program()?;
         let rows = BackwardRows {
             p: self.p,
             upstream: self.upstream,
             out: self.out,
             in_gamma: self.in_gamma,
             rows: self.rows,
-            classes,
-            index,
+            classes: classes_of(self.rows, self.classes)?,
+            index: self.gamma.index().1,
         };
-        let (blocks, threads) = layout.grid(self.rows);
-        let job = Job::Backward { in_gamma: self.in_gamma != 0 };
-        let program = Program { job, kind, dtype: self.dtype, vec, unaligned, layout };
+        let (blocks, threads) = program.layout.grid(self.rows);
         // SAFETY: `BackwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, threads, stream, rows) }
     }
@@ -267,18 +282,31 @@ struct LossBackwardRows {
 }
 
 impl LossBackward {
+    /// Threads of a block.
+    const THREADS: u32 = 256;
+
+    pub(crate) fn program(&self) -> Result<Program> {
+        let aligned = [self.logits, self.out].iter().all(|address| address % 16 == 0);
+        let (pack, classes) = (self.dtype.pack(), classes_of(self.rows, self.classes)?);
+        Ok(Program {
+            job: Job::LossBackward,
+            kind: self.gamma.index().0,
+            dtype: self.dtype,
+            vec: if aligned && classes.is_multiple_of(pack) { pack } else { 1 },
+            // Packs of the whole matrix; where they would not be on boundaries they are single elements.
+            unaligned: false,
+            layout: Layout::Wide { threads: Self::THREADS },
+        })
+    }
+
     /// Launches it.
     ///
     /// # Safety
     ///
     /// The addresses are of memory of this device, large enough, alive until the stream has passed the launch.
     pub unsafe fn launch(&self, gpu: &Gpu, stream: Stream) -> Result<()> {
-        const THREADS: u32 = 256;
-        let (kind, index) = self.gamma.index();
+        let program = self.program()?;
         let classes = classes_of(self.rows, self.classes)?;
-        let aligned = [self.logits, self.out].iter().all(|address| address % 16 == 0);
-        let pack = self.dtype.pack();
-        let vec = if aligned && classes % pack == 0 { pack } else { 1 };
         let rows = LossBackwardRows {
             logits: self.logits,
             out: self.out,
@@ -287,22 +315,13 @@ impl LossBackward {
             roots: self.kept,
             rows: self.rows,
             classes,
-            index,
+            index: self.gamma.index().1,
             spread: self.spread,
         };
         // Eight blocks a multiprocessor are as many as run at once; each goes on until all is done.
-        let packs = self.rows * u64::from(classes) / u64::from(vec);
-        let blocks = packs.div_ceil(u64::from(THREADS)).min(u64::from(gpu.multiprocessors()) * 8);
-        let program = Program {
-            job: Job::LossBackward,
-            kind,
-            dtype: self.dtype,
-            vec,
-            // Packs of the whole matrix; where they would not be on boundaries they are single elements.
-            unaligned: false,
-            layout: Layout::Wide { threads: THREADS },
-        };
+        let packs = self.rows * u64::from(classes) / u64::from(program.vec);
+        let blocks = packs.div_ceil(u64::from(Self::THREADS)).min(u64::from(gpu.multiprocessors()) * 8);
         // SAFETY: `LossBackwardRows` is the kernel's `Rows`; the addresses are the caller's promise.
-        unsafe { gpu.launch(program, blocks, THREADS, stream, rows) }
+        unsafe { gpu.launch(program, blocks, Self::THREADS, stream, rows) }
     }
 }

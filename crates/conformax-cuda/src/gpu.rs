@@ -218,8 +218,13 @@ fn look() -> Result<()> {
     }
     // SAFETY: may be called any number of times.
     check("cuInit", unsafe { driver::cuInit(0) })?;
-    // SAFETY: as for the driver.
-    if unsafe { nvrtc::is_culib_present() } { Ok(()) } else { Err(Error::NoCompiler) }
+    if has_compiler() { Ok(()) } else { Err(Error::NoCompiler) }
+}
+
+/// Whether NVRTC is found.
+pub(crate) fn has_compiler() -> bool {
+    // SAFETY: opens the library if there is one.
+    unsafe { nvrtc::is_culib_present() }
 }
 
 fn check(call: &'static str, code: driver::CUresult) -> Result<()> {
@@ -244,7 +249,7 @@ fn compiler_version() -> Result<String> {
     }
 }
 
-fn compile(kernel: &'static str, source: &str, options: &[String]) -> Result<Vec<u8>> {
+pub(crate) fn compile(kernel: &'static str, source: &str, options: &[String]) -> Result<Vec<u8>> {
     use nvrtc::nvrtcResult::NVRTC_SUCCESS;
     let failed = |log: String| Error::Compile { kernel, log };
     let text = |it: &str| CString::new(it).map_err(|_| failed("a text with a zero byte".to_owned()));

@@ -19,12 +19,14 @@ mod error;
 mod gpu;
 mod layout;
 mod program;
+mod samples;
 mod sets;
 
 pub use activation::{Backward, Forward, GammaOf, Loss, LossBackward};
 pub use error::Error;
 pub use gpu::{Gpu, Stream};
 pub use layout::Dtype;
+pub use samples::compile_all;
 pub use sets::{Family, LabelScores, PackedSets, Scratch, SetReports};
 
 /// What every call gives.

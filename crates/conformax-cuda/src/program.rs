@@ -59,9 +59,10 @@ pub(crate) struct Program {
     pub(crate) layout: Layout,
 }
 
+const BOTH: &str = include_str!("kernels/both.h");
 const ELEMENT: &str = include_str!("kernels/element.cuh");
 const TEAM: &str = include_str!("kernels/team.cuh");
-const ROOT: &str = include_str!("kernels/root.cuh");
+const ROOT: &str = include_str!("kernels/root.h");
 const BYTES: &str = include_str!("kernels/bytes.h");
 const SPAN: &str = include_str!("kernels/span.cuh");
 const FORWARD: &str = include_str!("kernels/forward.cu");
@@ -70,6 +71,8 @@ const LOSS_BACKWARD: &str = include_str!("kernels/loss_backward.cu");
 const ARITHMETIC: &str = include_str!("kernels/arithmetic.h");
 const NORM: &str = include_str!("kernels/norm.h");
 const NORMALIZE: &str = include_str!("kernels/normalize.h");
+const REACH: &str = include_str!("kernels/reach.h");
+const FINGERPRINT: &str = include_str!("kernels/fingerprint.h");
 const SCORES: &str = include_str!("kernels/scores.cu");
 const PROBABILITIES: &str = include_str!("kernels/probabilities.cu");
 const FINGERPRINTS: &str = include_str!("kernels/fingerprints.cu");
@@ -78,14 +81,14 @@ impl Program {
     /// The text, headers first.
     pub(crate) fn source(&self) -> String {
         match self.job {
-            Job::Forward | Job::Loss => [ELEMENT, BYTES, SPAN, TEAM, ROOT, FORWARD].join("\n"),
-            Job::Backward { .. } => [ELEMENT, BYTES, SPAN, TEAM, ROOT, BACKWARD].join("\n"),
-            Job::LossBackward => [ELEMENT, TEAM, ROOT, LOSS_BACKWARD].join("\n"),
+            Job::Forward | Job::Loss => [BOTH, ELEMENT, BYTES, SPAN, TEAM, ROOT, FORWARD].join("\n"),
+            Job::Backward { .. } => [BOTH, ELEMENT, BYTES, SPAN, TEAM, ROOT, BACKWARD].join("\n"),
+            Job::LossBackward => [BOTH, ELEMENT, TEAM, ROOT, LOSS_BACKWARD].join("\n"),
             Job::Scores | Job::ScoresOfAll | Job::Sets | Job::PackSets => {
-                [ELEMENT, ARITHMETIC, NORM, SCORES].join("\n")
+                [BOTH, ELEMENT, ARITHMETIC, NORM, REACH, SCORES].join("\n")
             }
-            Job::Probabilities => [ELEMENT, ARITHMETIC, NORM, NORMALIZE, PROBABILITIES].join("\n"),
-            Job::Fingerprints => [ELEMENT, FINGERPRINTS].join("\n"),
+            Job::Probabilities => [BOTH, ELEMENT, ARITHMETIC, NORM, NORMALIZE, PROBABILITIES].join("\n"),
+            Job::Fingerprints => [BOTH, ELEMENT, FINGERPRINT, FINGERPRINTS].join("\n"),
         }
     }
 

@@ -225,8 +225,14 @@ impl Family {
         })
     }
 
-    fn program(&self, job: Job, layout: Layout) -> Program {
-        Program { job, kind: Kind::of(self.gamma), dtype: self.dtype, vec: 1, unaligned: false, layout }
+    pub(crate) fn program(&self, job: Job) -> Result<Program> {
+        let (vec, layout) = match job {
+            Job::Scores | Job::ScoresOfAll => (1, self.layout()?),
+            Job::Sets => self.warp_layout()?,
+            Job::PackSets => (1, Layout::Wide { threads: PACKED as u32 }),
+            _ => (1, Layout::Wide { threads: THREADS }),
+        };
+        Ok(Program { job, kind: Kind::of(self.gamma), dtype: self.dtype, vec, unaligned: false, layout })
     }
 
     /// Blocks where [`TEAM`] threads share a row.
@@ -247,7 +253,7 @@ impl Family {
             never: i32::from(to.never),
             ..self.score_rows()?
         };
-        let program = self.program(Job::Scores, self.layout()?);
+        let program = self.program(Job::Scores)?;
         // SAFETY: `ScoreRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe {
             self.clear_reports(gpu, stream)?;
@@ -262,7 +268,7 @@ impl Family {
     /// As for [`score_labels`](Self::score_labels).
     pub unsafe fn score_all(&self, gpu: &Gpu, stream: Stream, bound: f64, scores: u64) -> Result<()> {
         let rows = ScoreRows { threshold: bound, scores, ..self.score_rows()? };
-        let program = self.program(Job::ScoresOfAll, self.layout()?);
+        let program = self.program(Job::ScoresOfAll)?;
         // SAFETY: as above.
         unsafe {
             self.clear_reports(gpu, stream)?;
@@ -294,9 +300,8 @@ impl Family {
         top_label: bool,
         scratch: u64,
     ) -> Result<()> {
-        let (vec, layout) = self.warp_layout()?;
         let rows = ScoreRows { threshold, top_label: i32::from(top_label), ..self.set_rows(scratch)? };
-        let program = Program { vec, ..self.program(Job::Sets, layout) };
+        let program = self.program(Job::Sets)?;
         let blocks = self.rows.div_ceil(u64::from(THREADS / WARP));
         // SAFETY: as above; the reports are the first words of the scratch.
         unsafe {
@@ -317,7 +322,7 @@ impl Family {
             places: to.places,
             ..self.set_rows(to.scratch)?
         };
-        let program = self.program(Job::PackSets, Layout::Wide { threads: PACKED as u32 });
+        let program = self.program(Job::PackSets)?;
         // SAFETY: as above; the sums are words of the scratch.
         unsafe {
             gpu.fill(rows.sums, 0, 8 * Scratch::new(self.rows).sums(), stream)?;
@@ -377,7 +382,7 @@ impl Family {
             inverse,
             threshold,
         };
-        let program = self.program(Job::Probabilities, Layout::Wide { threads: THREADS });
+        let program = self.program(Job::Probabilities)?;
         let blocks = self.rows.div_ceil(u64::from(THREADS));
         // SAFETY: `ProbabilityRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, THREADS, stream, rows) }
@@ -390,7 +395,7 @@ impl Family {
     /// As for [`score_labels`](Self::score_labels).
     pub unsafe fn fingerprints(&self, gpu: &Gpu, stream: Stream, out: u64) -> Result<()> {
         let rows = FingerprintRows { logits: self.logits, out, rows: self.rows, classes: self.classes()? };
-        let program = self.program(Job::Fingerprints, Layout::Wide { threads: THREADS });
+        let program = self.program(Job::Fingerprints)?;
         let blocks = (self.rows * 4).div_ceil(u64::from(THREADS));
         // SAFETY: `FingerprintRows` is the kernel's `Rows`; the addresses are the caller's promise.
         unsafe { gpu.launch(program, blocks, THREADS, stream, rows) }

@@ -7,16 +7,23 @@
 //   list_norm   the same                                                         → the score, from a list
 //   bytes       skip, four words                                                 → two words of the 16 bytes from there
 //   normalize   count, order, delta, inverse, gaps…                              → the masses
+//   fingerprint count, values…                                                   → the row's fingerprint
+//   set | set_f32  count, order, delta, inverse, threshold, room, logits…        → the set's size and labels, best first, or
+//               all ones where more labels are within reach than there is room for
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <string>
 #include <vector>
 
+#include "both.h"
+
 #include "arithmetic.h"
 #include "bytes.h"
+#include "fingerprint.h"
 #include "norm.h"
 #include "normalize.h"
+#include "reach.h"
 
 static bool read_word(std::uint64_t &word) { return std::fread(&word, sizeof word, 1, stdin) == 1; }
 
@@ -42,6 +49,52 @@ static Order read_order() {
     read_word(kind);
     double delta = read_number();
     return {(int)kind, delta, read_number()};
+}
+
+static void write_word(std::uint64_t word) { std::fwrite(&word, sizeof word, 1, stdout); }
+
+// Bounds are raised as often as this.
+static const int ROUNDS = 12;
+
+// The labels within reach as keys in the order of the tree, the bound raised while they are more than there is room for.
+template <class Real>
+static std::vector<unsigned> within_reach(const std::vector<Real> &z, Real top, double threshold, Order order, unsigned room) {
+    Real slack = (Real)slack_of_reach(top, threshold), depth = (Real)threshold;
+    Real bound = bound_below((Real)(top - threshold), slack);
+    for (int round = 0;; ++round) {
+        std::vector<unsigned> keys;
+        for (unsigned k = 0; k < z.size(); ++k) {
+            if (z[k] >= bound && is_within(top, z[k], threshold)) keys.push_back(tree_key(k));
+        }
+        std::sort(keys.begin(), keys.end());
+        if (keys.size() <= room || round == ROUNDS || !can_be_raised(order, (Real)threshold)) return keys;
+        Slacks sums = {0, 0, 0};
+        for (Real each : z) add_slack(sums, top, each, depth, 1 / (Real)threshold);
+        Real risen = raised_depth(order, sums, depth, (Real)threshold);
+        if (!(risen < depth)) return keys;
+        depth = risen;
+        bound = bound_at_depth(top, depth, slack);
+    }
+}
+
+// The set of a row as `find_sets` decides it.
+template <class Real> static void write_set(unsigned count) {
+    Order order = read_order();
+    double threshold = read_number();
+    std::uint64_t room = bits_of(read_number());
+    std::vector<Real> z(count);
+    for (Real &each : z) each = (Real)read_number();
+    Real top = *std::max_element(z.begin(), z.end()) + (Real)0;
+    std::vector<unsigned> keys = within_reach(z, top, threshold, order, (unsigned)room), labels;
+    if (keys.size() > room) return write_word(~0ull);
+    for (unsigned key : keys) {
+        double score = list_norm((unsigned)keys.size(), top, z[label_of(key)], order, [&](unsigned i) { return keys[i]; },
+                                 [&](unsigned i) { return (double)z[label_of(keys[i])]; });
+        if (score <= threshold) labels.push_back(label_of(key));
+    }
+    std::sort(labels.begin(), labels.end(), [&](unsigned a, unsigned b) { return is_before(z[a], a, z[b], b); });
+    write_word(labels.size());
+    for (unsigned label : labels) write_word(label);
 }
 
 int main(int count, char **words) {
@@ -88,7 +141,15 @@ int main(int count, char **words) {
             if (order.kind == ORDER_MAX) normalize_soft(gaps.data(), (unsigned)word);
             else normalize_gaps(gaps.data(), (unsigned)word, pool.data(), order);
             for (double mass : gaps) write_number(mass);
-        } else {
+        } else if (what == "fingerprint") {
+            std::vector<double> values = read_numbers(word);
+            auto lane = [&](unsigned i) {
+                return lane_after(i, (unsigned)word, [&](unsigned long long k) { return values[k]; });
+            };
+            write_word(mixed_lanes((unsigned)word, lane));
+        } else if (what == "set") write_set<double>((unsigned)word);
+        else if (what == "set_f32") write_set<float>((unsigned)word);
+        else {
             std::fprintf(stderr, "there is no function %s\n", what.c_str());
             return 2;
         }

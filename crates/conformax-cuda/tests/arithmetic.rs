@@ -1,49 +1,42 @@
 //! The headers that the kernels compute with, compiled for the host by a C++ compiler without contraction, against the
-//! Rust functions: bit by bit, on millions of inputs. A GPU is not needed; `c++`, `g++` or what `CXX` names is.
+//! Rust functions: bit by bit, on millions of inputs; the normalisers of the activations, which have their own way, within
+//! their stated error. A GPU is not needed; `g++` or what `CXX` names is.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
-use conformax::{EntmaxScore, Gamma, Logits, Predictor, Row, Score, Thresholds};
+use conformax::{
+    Entmax, EntmaxScore, Gamma, Logit, Logits, Predictor, Row, Score, Thresholds, row_fingerprints,
+};
 
 // The very file of the core: its functions are not public.
 #[allow(dead_code, clippy::disallowed_methods)]
 #[path = "../../conformax/src/kernel/math.rs"]
 mod math;
 
-/// Compiles the headers, once.
-fn program() -> &'static Path {
-    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("arithmetic");
-        let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
-        let done = Command::new(&compiler)
-            .args([
-                "-std=c++17",
-                "-O2",
-                "-ffp-contract=off",
-                "-Wall",
-                "-Wno-unused-function",
-                "-Werror",
-                "-I",
-            ])
-            .arg(here.join("src/kernels"))
-            .arg(here.join("tests/arithmetic.cpp"))
-            .arg("-o")
-            .arg(&out)
-            .status();
-        let done = done.map_err(|error| format!("{error}: install g++, or name a C++ compiler in CXX"));
-        assert!(done.expect("wanted a C++ compiler").success(), "{compiler} refused the headers");
-        out
-    })
+/// Compiles a program of this folder with the headers; tests that want the same one each have their own file.
+fn compiled(source: &str, name: &str, defines: &[String]) -> PathBuf {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "g++".to_owned());
+    let done = Command::new(&compiler)
+        .args(["-std=c++17", "-O2", "-ffp-contract=off", "-Wall", "-Wno-unused-function", "-Werror", "-I"])
+        .arg(here.join("src/kernels"))
+        .args(defines)
+        .arg(here.join("tests").join(source))
+        .arg("-o")
+        .arg(&out)
+        .status();
+    let done = done.map_err(|error| format!("{error}: install g++, or name a C++ compiler in CXX"));
+    assert!(done.expect("wanted a C++ compiler").success(), "{compiler} refused the headers of {source}");
+    out
 }
 
-/// What the headers make of these words.
-fn host(function: &str, words: &[u64]) -> Vec<u64> {
-    let mut child = Command::new(program())
+/// What the program makes of these words.
+fn answer(program: &Path, function: &str, words: &[u64]) -> Vec<u64> {
+    let mut child = Command::new(program)
         .arg(function)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -56,6 +49,12 @@ fn host(function: &str, words: &[u64]) -> Vec<u64> {
     feed.join().expect("no panic").expect("all input is read");
     assert!(output.status.success());
     output.stdout.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect()
+}
+
+/// What the headers with the CPU's bits make of these words.
+fn host(function: &str, words: &[u64]) -> Vec<u64> {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    answer(PROGRAM.get_or_init(|| compiled("arithmetic.cpp", "arithmetic", &[])), function, words)
 }
 
 /// A small generator of our own, so that inputs never change.
@@ -260,6 +259,159 @@ fn probabilities_have_the_same_bits() {
         assert_eq!(found.len(), wanted.len());
         for ((p, logits, threshold), found) in wanted.into_iter().zip(found) {
             assert_eq!(p.to_bits(), found, "γ = {gamma}, threshold {threshold:e} of {logits:?}");
+        }
+    }
+}
+
+#[test]
+fn fingerprints_are_the_cpus() {
+    let mut draws = Draws(13);
+    let (mut words, mut wanted) = (Vec::new(), Vec::new());
+    for _ in 0..20_000 {
+        let mut logits = row(&mut draws);
+        let zero = draws.below(logits.len());
+        logits[zero] = -0.0;
+        words.push(logits.len() as u64);
+        words.extend(logits.iter().map(|z| z.to_bits()));
+        wanted.extend(row_fingerprints(Logits::new(&logits, logits.len()).unwrap()));
+    }
+    assert_eq!(host("fingerprint", &words), wanted);
+}
+
+/// A threshold near which a decision is hard: a score of the row, or the number next to one; now and then any.
+fn threshold(draws: &mut Draws, scores: &[f64]) -> Option<f64> {
+    let score = scores[draws.below(scores.len())];
+    let chosen = match draws.below(5) {
+        0 | 1 => score,
+        2 => score.next_up(),
+        3 => score.next_down(),
+        _ => score * draws.between(0.2, 3.0),
+    };
+    (chosen.is_finite() && chosen >= 0.0).then_some(chosen)
+}
+
+/// Sets of rows of one type at thresholds on and beside their scores, in lists with room for few labels and for all.
+fn check_sets<T: Logit>(function: &str, gamma: Gamma, narrowed: impl Fn(f64) -> T) {
+    let score = EntmaxScore { gamma };
+    let (mut draws, mut words, mut wanted) = (Draws(17), Vec::new(), Vec::new());
+    for _ in 0..12_000 {
+        let logits: Vec<T> = row(&mut draws).into_iter().map(&narrowed).collect();
+        // Some scales are beyond the narrower type.
+        let Ok(checked) = Row::new(&logits) else { continue };
+        let max = checked.max();
+        let mut scores = vec![0.0; logits.len()];
+        score.score_all(checked, &mut scores);
+        let Some(threshold) = threshold(&mut draws, &scores) else { continue };
+        let room = [3, 8, 128][draws.below(3)];
+        words.push(logits.len() as u64);
+        words.extend(order_of(gamma));
+        words.extend([threshold.to_bits(), room]);
+        words.extend(logits.iter().map(|z| z.to_f64().to_bits()));
+        let model = Predictor::new(score, Thresholds::One(threshold));
+        let sets = model.predict(Logits::new(&logits, logits.len()).unwrap()).unwrap();
+        let within = logits.iter().filter(|z| max - z.to_f64() <= threshold).count() as u64;
+        wanted.push((sets.labels().to_vec(), threshold, logits, room, within));
+    }
+    let (mut found, mut left_to_others, mut raised) = (host(function, &words).into_iter(), 0, 0);
+    for (labels, threshold, logits, room, within) in &wanted {
+        let size = found.next().unwrap();
+        if size == u64::MAX {
+            assert!(within > room, "room enough for all within reach");
+            left_to_others += 1;
+            continue;
+        }
+        raised += usize::from(within > room);
+        let set: Vec<u32> = found.by_ref().take(size as usize).map(|label| label as u32).collect();
+        assert_eq!(set, *labels, "γ = {gamma}, threshold {threshold:e}, room {room}, of {logits:?}");
+    }
+    assert_eq!(found.next(), None);
+    assert!(left_to_others < wanted.len() / 2, "γ = {gamma}: {left_to_others} of {}", wanted.len());
+    // Of γ = 1 all within reach are members, and between 1 and 1.5 nothing is gained.
+    assert!(raised > 100 || gamma.delta() > 2.0, "γ = {gamma}: {raised} bounds raised");
+}
+
+#[test]
+fn sets_near_their_threshold_are_the_cpus() {
+    for gamma in GAMMAS {
+        let gamma = Gamma::new(gamma).unwrap();
+        check_sets("set", gamma, |z| z);
+        check_sets("set_f32", gamma, |z| z as f32);
+    }
+}
+
+/// Rows of every temper that fits single precision, short and long.
+fn rows_to_normalise() -> Vec<Vec<f64>> {
+    let mut draws = Draws(19);
+    let mut rows: Vec<Vec<f64>> =
+        (0..4_000).map(|_| row(&mut draws)).filter(|row| row[0].abs() < 1e100).collect();
+    for classes in [200, 1000, 3000] {
+        for spread in [1e-4, 0.3, 3.0, 300.0] {
+            rows.push((0..classes).map(|_| draws.between(-1.0, 1.0) * spread).collect());
+        }
+        rows.push(vec![0.25; classes]);
+    }
+    rows
+}
+
+/// Probabilities by the kernels' own way are within `most` of the CPU's; where an edge is given, the supports are the same
+/// but for masses up to it.
+fn check_roots(program: &Path, gamma: f64, narrowed: impl Fn(f64) -> f64, most: f64, edge: Option<f64>) {
+    let gamma = Gamma::new(gamma).unwrap();
+    let soft = gamma == Gamma::SOFTMAX;
+    let (scale, delta) = if soft { (1.0, 0.0) } else { (gamma.inverse_delta(), gamma.delta()) };
+    let (mut words, mut wanted) = (Vec::new(), Vec::new());
+    for row in rows_to_normalise() {
+        let logits: Vec<f64> = row.into_iter().map(&narrowed).collect();
+        words.push(logits.len() as u64);
+        words.extend([gamma.value(), scale, delta].map(f64::to_bits));
+        words.extend(logits.iter().map(|z| z.to_bits()));
+        wanted.extend(Entmax::new(gamma).forward_rows(Logits::new(&logits, logits.len()).unwrap()).unwrap());
+    }
+    let found = answer(program, "", &words);
+    assert_eq!(found.len(), wanted.len());
+    for (p, wanted) in found.into_iter().map(f64::from_bits).zip(wanted) {
+        assert!((p - wanted).abs() <= most, "γ = {gamma}: {p:e}, wanted {wanted:e}");
+        let same = (p > 0.0) == (wanted > 0.0) || edge.is_none_or(|edge| p.max(wanted) <= edge);
+        assert!(same, "γ = {gamma}: {p:e}, wanted {wanted:e}");
+    }
+}
+
+/// `KIND` of the kernels, what else its programs are compiled with, and indices it is for. The last one holds every formula, for
+/// a γ of each row's own.
+const KINDS: [(u32, &str, &[f64]); 7] = [
+    (0, "", &[1.0]),
+    (1, "", &[2.0]),
+    (2, "", &[1.5]),
+    (3, "", &[1.02, 1.1, 1.3, 1.7]),
+    (3, "-DSTEEP", &[1.001]),
+    (4, "", &[3.0, 8.0]),
+    (5, "", &[1.0, 1.001, 1.1, 1.5, 2.0, 3.0]),
+];
+
+#[test]
+fn normalisers_are_within_their_stated_error() {
+    for (kind, more, gammas) in KINDS {
+        for dtype in [0, 1] {
+            let mut defines = vec![format!("-DKIND={kind}"), format!("-DDTYPE={dtype}")];
+            defines.extend((!more.is_empty()).then(|| more.to_owned()));
+            let program = compiled("roots.cpp", &format!("roots-{kind}{more}-{dtype}"), &defines);
+            for &gamma in gammas {
+                // What docs/gpu.md states.
+                let most = match (dtype, gamma) {
+                    (0, 1.0) => 4e-7,
+                    (0, _) => 2e-7,
+                    (_, 2.01..) => 1e-12,
+                    _ => 1e-14,
+                };
+                // A slack of one ulp of 1 in single precision is a mass of that to the power δ.
+                let edge = match (dtype, kind) {
+                    (0, 1) => Some(2.0_f64.powi(-23)),
+                    (0, 2) => Some(2.0_f64.powi(-46)),
+                    _ => None,
+                };
+                let narrowed = |z: f64| if dtype == 0 { f64::from(z as f32) } else { z };
+                check_roots(&program, gamma, narrowed, most, edge);
+            }
         }
     }
 }

@@ -4,8 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use conformax_train::{Config, Device, Error, Observer, RunFolder, Unobserved, train};
+use conformax_train::{Config, Device, Error, Observer, Outcome, RunFolder, Unobserved, train};
 use safetensors::SafeTensors;
+use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
 /// The backend's generator belongs to the process, so runs that compare bits take turns.
@@ -30,11 +31,11 @@ struct Task {
 }
 
 impl Task {
-    fn train(&self, run: &str, backbone: &str, observer: &mut dyn Observer) -> Result<(), Error> {
+    fn train(&self, run: &str, backbone: &str, observer: &mut dyn Observer) -> Result<Outcome, Error> {
         let config = self.config.replace("BACKBONE", backbone);
         let config = Config::parse(&config, "task.toml").unwrap();
         let (folder, _) = RunFolder::open(&self.folder.path().join(run), &config)?;
-        train(&config, self.folder.path(), &folder, Device::Cpu, observer).map(|_| ())
+        train(&config, self.folder.path(), &folder, Device::Cpu, observer)
     }
 
     fn bytes(&self, run: &str, file: &str) -> Vec<u8> {
@@ -137,4 +138,27 @@ fn vit_resumes_to_the_same_bits_and_freezes() {
     let _alone = alone();
     let parameter = ("layers.0.attention.key.weight", "vit.encoder.layer.0.attention.attention.key.weight");
     assert_resumes_and_freezes(&images(), &checkpoint("vit"), parameter);
+}
+
+#[test]
+fn the_card_says_which_weights_it_started_from_and_what_made_it() {
+    let _alone = alone();
+    let task = images();
+    let card = task.train("run", "frozen", &mut Unobserved).unwrap().card;
+    let weights = std::fs::read(checkpoint("vit").join("model.safetensors")).unwrap();
+    let sum: String = Sha256::digest(weights).iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(card.hashes.checkpoint.as_deref(), Some(sum.as_str()));
+    let text = String::from_utf8(task.bytes("run", "card.md")).unwrap();
+    // Only a release knows its commit.
+    let (version, commit) = (env!("CARGO_PKG_VERSION"), card.commit.unwrap_or("unknown"));
+    for line in [
+        format!("| checkpoint | {sum} |\n"),
+        format!("| made by | conformax {version}, commit {commit} |\n"),
+        format!("| data | {} |\n", card.hashes.data),
+    ] {
+        assert!(text.contains(&line), "{line}{text}");
+    }
+    let json: serde_json::Value = serde_json::from_slice(&task.bytes("run", "card.json")).unwrap();
+    assert_eq!(json["hashes"]["checkpoint"], sum.as_str());
+    assert!(json.as_object().unwrap().contains_key("commit"), "{json}");
 }

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use conformax_io::{Block, Data, Overwrite, Source as Rows, SourceOptions, Values};
 use conformax_train::data::Source;
 use conformax_train::{Device, LogitsRequest, Matched, Scored, Unobserved, logits};
-use safetensors::SafeTensors;
 use safetensors::tensor::{TensorView, serialize};
+use safetensors::{Dtype, SafeTensors};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -130,6 +130,181 @@ fn a_head_on_images_matches_classes_by_order_or_by_name() {
         let (_, labels, found) = read(&output);
         assert_eq!((labels, found.len()), (vec![0, 1, 2], 3));
     }
+}
+
+/// The vision transformer of the fixture with other tensors and another config.
+fn changed(
+    folder: &Path,
+    tensors: &dyn Fn(&str, &TensorView<'_>) -> Option<(Vec<usize>, Vec<f32>)>,
+    config: &dyn Fn(&mut Value),
+) {
+    let mut value: Value =
+        serde_json::from_slice(&std::fs::read(fixture("vit").join("config.json")).unwrap()).unwrap();
+    config(&mut value);
+    std::fs::create_dir_all(folder).unwrap();
+    std::fs::write(folder.join("config.json"), value.to_string()).unwrap();
+    let bytes = std::fs::read(fixture("vit").join("model.safetensors")).unwrap();
+    let stored = SafeTensors::deserialize(&bytes).unwrap();
+    let replaced: BTreeMap<String, (Vec<usize>, Vec<u8>)> = stored
+        .iter()
+        .filter_map(|(name, view)| {
+            let (shape, values) = tensors(name, &view)?;
+            Some((name.to_owned(), (shape, values.iter().flat_map(|value| value.to_le_bytes()).collect())))
+        })
+        .collect();
+    let all = stored.iter().map(|(name, view)| match replaced.get(name) {
+        Some((shape, bytes)) => (name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()),
+        None => (name, view),
+    });
+    std::fs::write(folder.join("model.safetensors"), serialize(all, None).unwrap()).unwrap();
+}
+
+/// The fixture's numbers, which are stored as bf16: the upper half of an f32.
+fn numbers(view: &TensorView<'_>) -> Vec<f32> {
+    let bits = view.data().as_chunks::<2>().0.iter().map(|bytes| u32::from(u16::from_le_bytes(*bytes)) << 16);
+    bits.map(f32::from_bits).collect()
+}
+
+/// A head of more labels: each has the weights of one of the three.
+fn with_labels(labels: &[String], folder: &Path) {
+    let repeated = |name: &str, view: &TensorView<'_>| {
+        name.starts_with("classifier.").then(|| {
+            let (shape, held) = (view.shape(), numbers(view));
+            let width = held.len() / 3;
+            let rows = (0..labels.len()).flat_map(|k| held[k % 3 * width..][..width].to_vec()).collect();
+            ([&[labels.len()], &shape[1..]].concat(), rows)
+        })
+    };
+    let named: BTreeMap<String, &String> = (0..).map(|k: usize| k.to_string()).zip(labels).collect();
+    changed(folder, &repeated, &|config| config["id2label"] = json!(named));
+}
+
+/// Red, green and blue planes of 32 by 32 bytes.
+fn planes(image: usize) -> Vec<u8> {
+    (0..3 * 32 * 32).map(|at| ((at / 7 * (image + 3) + at % 32 * 5 + at / 1024 * 40) % 256) as u8).collect()
+}
+
+fn png(planes: &[u8]) -> image::RgbImage {
+    image::RgbImage::from_fn(32, 32, |x, y| {
+        image::Rgb([0, 1, 2].map(|plane| planes[plane * 1024 + (y * 32 + x) as usize]))
+    })
+}
+
+/// The logits of three images under the labels 0, 3 and 7 are the same from a file of records and from a folder of PNG files.
+fn assert_records_are_read_as_images(train: &str, test: &str, names_in: &str, classes: usize, coarse: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let (records, images) = (folder.path().join("records"), folder.path().join("images"));
+    std::fs::create_dir_all(&records).unwrap();
+    let names: Vec<String> = (0..classes).map(|class| format!("class {class}")).collect();
+    std::fs::write(records.join(names_in), names.join("\n")).unwrap();
+    let mut bytes = Vec::new();
+    for label in [0, 3, 7] {
+        bytes.extend([coarse, &[label], &planes(label.into())].concat());
+        let class = images.join(&names[usize::from(label)]);
+        std::fs::create_dir_all(&class).unwrap();
+        png(&planes(label.into())).save(class.join("1.png")).unwrap();
+    }
+    std::fs::write(records.join(train), &bytes[..bytes.len() / 3]).unwrap();
+    std::fs::write(records.join(test), bytes).unwrap();
+    let checkpoint = folder.path().join("checkpoint");
+    let reversed: Vec<String> = names.into_iter().rev().collect();
+    with_labels(&reversed, &checkpoint);
+    let last = classes as u32 - 1;
+    let [of_records, of_images] = [&records, &images].map(|data| {
+        let output = data.with_extension("npz");
+        let scored = score(&checkpoint, data, &output).unwrap();
+        assert_eq!((scored.rows, scored.matched), (3, Matched::ByName));
+        let (values, labels, names) = read(&output);
+        assert_eq!((labels, names), (vec![last, last - 3, last - 7], reversed.clone()));
+        values
+    });
+    assert_eq!(of_records.len(), 3 * classes);
+    for (at, (a, b)) in of_records.iter().zip(&of_images).enumerate() {
+        assert!((a - b).abs() < 1e-5, "number {at}: {a} of records, {b} of images");
+    }
+    assert_ne!(of_records[..3], of_records[classes..classes + 3], "the images are different");
+}
+
+#[test]
+fn a_head_on_cifar_gives_the_logits_of_its_images() {
+    assert_records_are_read_as_images("data_batch_1.bin", "test_batch.bin", "batches.meta.txt", 10, &[]);
+    assert_records_are_read_as_images("train.bin", "test.bin", "fine_label_names.txt", 100, &[9]);
+}
+
+#[test]
+fn a_head_on_idx_files_gives_the_logits_of_grey_images() {
+    let folder = tempfile::tempdir().unwrap();
+    // One channel that sees what three see of a grey image.
+    let grey = |name: &str, view: &TensorView<'_>| {
+        name.ends_with("projection.weight").then(|| {
+            let summed =
+                |kernel: &[f32]| (0..16).map(|at| kernel[at] + kernel[16 + at] + kernel[32 + at]).collect();
+            let values = numbers(view).chunks(48).flat_map(|kernel| -> Vec<f32> { summed(kernel) }).collect();
+            (vec![16, 1, 4, 4], values)
+        })
+    };
+    let one_channel = folder.path().join("one-channel");
+    changed(&one_channel, &grey, &|config| config["num_channels"] = json!(1));
+    std::fs::write(
+        one_channel.join("preprocessor_config.json"),
+        r#"{"image_mean": [0.5], "image_std": [0.5]}"#,
+    )
+    .unwrap();
+    let (idx, images) = (folder.path().join("idx"), folder.path().join("images"));
+    std::fs::create_dir_all(&idx).unwrap();
+    let size = |n: u32| n.to_be_bytes();
+    let pixel = |row: u32, x: u32, y: u32| (x * 20 + y * (9 + row * 4) + row * 30) as u8;
+    let mut bytes = [size(0x803), size(3), size(12), size(12)].concat();
+    for row in 0..3 {
+        bytes.extend((0..144).map(|at| pixel(row, at % 12, at / 12)));
+        // The data's classes are the numbers of the checkpoint's labels, and so are the folders.
+        std::fs::create_dir_all(images.join(row.to_string())).unwrap();
+        let image = image::RgbImage::from_fn(12, 12, |x, y| image::Rgb([pixel(row, x, y); 3]));
+        image.save(images.join(format!("{row}/1.png"))).unwrap();
+    }
+    let labels = [size(0x801).to_vec(), size(3).to_vec(), vec![0, 1, 2]].concat();
+    for part in ["train", "t10k"] {
+        std::fs::write(idx.join(format!("{part}-images-idx3-ubyte")), &bytes).unwrap();
+        std::fs::write(idx.join(format!("{part}-labels-idx1-ubyte")), &labels).unwrap();
+    }
+    let [of_idx, of_images] = [(one_channel, &idx), (fixture("vit"), &images)].map(|(checkpoint, data)| {
+        let output = data.with_extension("npz");
+        let scored = score(&checkpoint, data, &output).unwrap();
+        assert_eq!((scored.rows, scored.matched), (3, Matched::ByNumber));
+        let (values, labels, _) = read(&output);
+        assert_eq!(labels, [0, 1, 2]);
+        values
+    });
+    for (a, b) in of_idx.iter().zip(&of_images) {
+        assert!((a - b).abs() < 1e-4, "{of_idx:?} and {of_images:?}");
+    }
+}
+
+#[test]
+fn a_head_on_newsgroups_gives_the_logits_of_the_posts_texts() {
+    let folder = tempfile::tempdir().unwrap();
+    let groups = ["sci.space", "alt.atheism", "rec.autos"];
+    sharded("bert", groups, folder.path());
+    let texts = ["the cat sat", "play games again", "a mat, a cat"].map(str::to_owned);
+    let news = folder.path().join("news");
+    // In the order of the groups' names, in which they are read.
+    let sorted = ["alt.atheism", "rec.autos", "sci.space"];
+    for (group, text) in sorted.iter().zip(&texts) {
+        for part in ["20news-bydate-train", "20news-bydate-test"] {
+            std::fs::create_dir_all(news.join(part).join(group)).unwrap();
+            let post = format!("From: someone\nSubject: this\n\n{text}");
+            std::fs::write(news.join(part).join(group).join("1"), post).unwrap();
+        }
+    }
+    let csv = table(folder.path(), sorted, &texts);
+    let [of_posts, of_texts] = [&news, &csv].map(|data| {
+        let output = data.with_extension("npz");
+        let scored = score(folder.path(), data, &output).unwrap();
+        assert_eq!((scored.rows, scored.matched), (3, Matched::ByName));
+        read(&output)
+    });
+    assert_eq!(of_posts.1, [1, 2, 0], "numbers are the checkpoint's");
+    assert_eq!(of_posts, of_texts);
 }
 
 #[test]

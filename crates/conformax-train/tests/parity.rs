@@ -1,6 +1,7 @@
 //! The same checkpoints and inputs through `transformers` and through ours: tokens, pooled states and logits.
 //!
-//! `fixtures/checkpoints` is always compared; `CONFORMAX_CHECKPOINTS` names another folder made by its `make.py`.
+//! `fixtures/checkpoints` is always compared; `CONFORMAX_CHECKPOINTS` names another folder made by its `make.py`, with a backbone:
+//! it must hold what the fixtures hold and real weights.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
@@ -16,6 +17,8 @@ use serde::Deserialize;
 const FOREIGN: f32 = 1e-5;
 /// The same after twelve layers of real weights, whose logits are larger.
 const FOREIGN_DEEP: f32 = 2e-4;
+/// The folder with real weights.
+const REAL: &str = "vit-real";
 
 #[derive(Deserialize)]
 struct Expected {
@@ -37,14 +40,16 @@ struct Expected {
 
 fn folders(name: &str) -> Vec<PathBuf> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/checkpoints");
-    let others = std::env::var_os("CONFORMAX_CHECKPOINTS").map(PathBuf::from);
-    let folders = [Some(fixtures), others].into_iter().flatten().map(|folder| folder.join(name));
     // Real weights are not among the fixtures.
-    folders.filter(|folder| folder.exists() || name != "vit-real").collect()
+    let fixtures = (name != REAL).then_some(fixtures);
+    let others = std::env::var_os("CONFORMAX_CHECKPOINTS").map(PathBuf::from);
+    [fixtures, others].into_iter().flatten().map(|folder| folder.join(name)).collect()
 }
 
 fn expected(folder: &Path) -> Expected {
-    serde_json::from_slice(&std::fs::read(folder.join("expected.json")).unwrap()).unwrap()
+    let path = folder.join("expected.json");
+    let bytes = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_slice(&bytes).unwrap()
 }
 
 fn integers(rows: &[Vec<i64>]) -> Tensor<Flex, 2, Int> {
@@ -140,8 +145,10 @@ fn vit_logits_equal_those_of_transformers() {
 
 #[test]
 fn logits_of_real_weights_equal_those_of_transformers_at_every_size() {
-    for folder in folders("vit-real") {
-        for case in expected(&folder).cases {
+    for folder in folders(REAL) {
+        let cases = expected(&folder).cases;
+        assert_eq!(cases.len(), 3, "its own image size, half of it, and another shape");
+        for case in cases {
             assert_same_logits(&folder, &case, FOREIGN_DEEP);
         }
     }

@@ -27,6 +27,37 @@ impl Observer for Epochs {
     }
 }
 
+/// Remembers what it is told of the speed, and stops after so many steps.
+struct Paces {
+    told: Vec<(f64, u64)>,
+    stop: StopAfter,
+}
+
+impl Observer for Paces {
+    fn pace(&mut self, seconds: f64, left: u64) {
+        self.told.push((seconds, left));
+    }
+
+    fn stop(&mut self) -> bool {
+        self.stop.stop()
+    }
+}
+
+#[test]
+fn the_speed_is_told_once_after_two_steps_with_the_steps_that_are_left() {
+    let _alone = alone();
+    // Three steps an epoch, nine in all.
+    let small = Small::new("epochs = 3\nbatch_size = 16\nlearning_rate = 1e-3", "");
+    for (stop, left) in [(5, 7), (1, 0), (9, 1)] {
+        let mut paces = Paces { told: Vec::new(), stop: StopAfter(stop) };
+        let _ = small.train("run", &mut paces);
+        // A command that does one step has no speed to tell.
+        let told: Vec<u64> = paces.told.iter().map(|(_, left)| *left).collect();
+        assert_eq!(told, if stop > 1 { vec![left] } else { vec![] });
+        assert!(paces.told.iter().all(|(seconds, _)| seconds.is_finite() && *seconds >= 0.0));
+    }
+}
+
 #[test]
 fn the_cnn_learns_a_small_set_by_heart() {
     let _alone = alone();

@@ -1,30 +1,4 @@
 // The CPU's `exp`, `ln` and `pow`, to the bit: the same operations in the same order, in f64, none of them contracted.
-//
-// This header and those beside it ending in .h compile for the GPU (`--fmad=false`) and for the host
-// (`-ffp-contract=off`), where a test compares every function with the Rust one, bit by bit.
-#ifdef __CUDACC__
-#define BOTH __device__ __forceinline__
-#define WHOLE_CALL __device__ __noinline__
-BOTH unsigned long long bits_of(double x) { return (unsigned long long)__double_as_longlong(x); }
-BOTH double of_bits(unsigned long long bits) { return __longlong_as_double((long long)bits); }
-BOTH double sqrt_of(double x) { return __dsqrt_rn(x); }
-#else
-#include <cmath>
-#include <cstring>
-#define BOTH static inline
-#define WHOLE_CALL static
-BOTH unsigned long long bits_of(double x) {
-    unsigned long long bits;
-    std::memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-BOTH double of_bits(unsigned long long bits) {
-    double x;
-    std::memcpy(&x, &bits, sizeof x);
-    return x;
-}
-BOTH double sqrt_of(double x) { return std::sqrt(x); }
-#endif
 
 #define ENDLESS (of_bits(0x7ff0000000000000ull))
 #define NO_NUMBER (of_bits(0x7ff8000000000000ull))

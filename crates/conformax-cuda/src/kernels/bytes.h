@@ -1,13 +1,8 @@
-// 16 bytes out of 32, for the host's compiler too.
-#ifdef __CUDACC__
-#define BYTES __device__ __forceinline__
-#else
-#define BYTES inline
-#endif
+// 16 bytes out of 32.
 
 // The four words that begin `skip` bytes (0 to 15, even) after the first of `words`, which is changed. Where `skip` is
 // 0 the last four do not matter.
-BYTES void bytes_from(unsigned (&words)[8], unsigned skip, unsigned (&held)[4]) {
+BOTH void bytes_from(unsigned (&words)[8], unsigned skip, unsigned (&held)[4]) {
     // By steps, since registers have no index.
     if (skip & 8) {
         for (int i = 0; i < 6; ++i) words[i] = words[i + 2];

@@ -142,11 +142,19 @@ __device__ __forceinline__ float quick_root(float x) {
     return y;
 }
 __device__ __forceinline__ double quick_root(double x) { return sqrt(x); }
+__device__ __forceinline__ float quick_log2(float x) {
+    float y;
+    asm("lg2.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
 __device__ __forceinline__ float quick_power(float x, float y) {
-    float log_x, power;
-    asm("lg2.approx.f32 %0, %1;" : "=f"(log_x) : "f"(x));
-    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(y * log_x));
+    float power;
+    asm("ex2.approx.f32 %0, %1;" : "=f"(power) : "f"(y * quick_log2(x)));
     return power;
+}
+// y · 2ᵏ, with k in the low bits of `sum`.
+__device__ __forceinline__ double raised_by(double y, double sum) {
+    return __hiloint2double(__double2hiint(y) + (__double2loint(sum) << 20), __double2loint(y));
 }
 __device__ __forceinline__ float product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double product(double a, double b) { return __dmul_rn(a, b); }

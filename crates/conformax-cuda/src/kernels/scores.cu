@@ -257,25 +257,13 @@ template <class T> __device__ T warp_total(T x) {
     return x;
 }
 
-// Newton's next depth below the maximum at which a norm no larger than the score's is the threshold: it falls from the
-// threshold towards that depth without passing it. The Euclidean norm serves orders from 1 to 2, the sum those below;
-// above 2 only the largest gap is known to be no larger, and nothing is gained.
 __device__ Real raised(const Stored *from, u32 classes, Real top, Real depth, Real threshold, Order order) {
-    bool square = KIND_OF(order) == ORDER_TWO || (KIND_OF(order) == ORDER_OTHER && order.delta > 1.0);
-    if (KIND_OF(order) == ORDER_MAX || (KIND_OF(order) == ORDER_OTHER && order.delta > 2.0)) return depth;
-    if (!(threshold > (Real)1e-30)) return depth;
-    float first = 0, second = 0, count = 0;
+    if (!can_be_raised(order, threshold)) return depth;
+    Slacks sums = {0, 0, 0};
     const Real unit = 1 / threshold;
-    WarpRow::each_in(from, classes, [&](Real z) {
-        // In units of the threshold, so that squares are safe.
-        float slack = (float)((depth - (top - z)) * unit);
-        if (slack > 0) first += slack, second += slack * slack, count += 1;
-    });
-    first = warp_total(first), second = warp_total(second), count = warp_total(count);
-    float norm = square ? sqrtf(second) : first;
-    float slope = square ? first / norm : count;
-    // A little less than the whole step: rounding must not carry it past the root.
-    return depth - threshold * (Real)(0.9999f * (norm - 1) / slope);
+    WarpRow::each_in(from, classes, [&](Real z) { add_slack(sums, top, z, depth, unit); });
+    sums = {warp_total(sums.first), warp_total(sums.second), warp_total(sums.count)};
+    return raised_depth(order, sums, depth, threshold);
 }
 
 // What is within reach of a row's maximum, and how many labels that are.
@@ -285,30 +273,24 @@ struct Reach {
     List *list;
     u32 count;
 
-    // A logit no larger than any within `depth` of the maximum, whatever rounding does.
-    __device__ __forceinline__ void set_bound(Real least) {
-        bound = least - (least < 0 ? -least : least) * (Real)(sizeof(Real) == 4 ? 2.4e-7 : 4.5e-16) - slack;
-    }
-
     // Called by all threads of the warp.
     __device__ __forceinline__ void take(Real z, u32 label) {
-        bool in = z >= bound && (double)top - (double)z <= reach;
+        bool in = z >= bound && is_within(top, z, reach);
         u32 who = __ballot_sync(WHOLE, in), place = count + __popc(who & ((1u << lane_of_warp()) - 1));
         if (in && place < NEAR) list->z[place] = z, list->key[place] = tree_key(label);
         count += __popc(who);
     }
 };
 
-// Labels within reach of the maximum may be many more than the set: then the bound is raised towards the logit at which
-// the norm is the threshold. It holds every member and, with each label, all that are ahead of it. Few rows come here,
-// so the row is read again: registers for it would be missing everywhere else.
+// Labels within reach of the maximum may be many more than the set: then the bound is raised. Few rows come here, so the
+// row is read again: registers for it would be missing everywhere else.
 __device__ __noinline__ u32 take_fewer(const Stored *from, u32 classes, Reach near, Order order) {
     Real depth = (Real)near.reach;
     for (int round = 0; round < ROUNDS && near.count > NEAR; ++round) {
         Real risen = raised(from, classes, near.top, depth, (Real)near.reach, order);
         if (!(risen < depth)) break;
         depth = risen;
-        near.set_bound(near.top - depth * (Real)1.00001);
+        near.bound = bound_at_depth(near.top, depth, near.slack);
         near.count = 0;
         // The list is written anew, by other threads than before.
         __syncwarp();
@@ -320,11 +302,6 @@ __device__ __noinline__ u32 take_fewer(const Stored *from, u32 classes, Reach ne
 __device__ __forceinline__ double score_in(const List &list, u32 count, Order order, double max, u32 i) {
     return list_norm(count, max, list.z[i], order, [&](u32 j) { return list.key[j]; },
                      [&](u32 j) { return (double)list.z[j]; });
-}
-
-// By falling logit, equal logits by label.
-__device__ __forceinline__ bool is_before(Real z, u32 label, Real other, u32 other_label) {
-    return z > other || (z == other && label < other_label);
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS, FIND_BLOCKS) find_sets(Rows all) {
@@ -359,10 +336,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, FIND_BLOCKS) find_sets(Row
         return;
     }
     Reach near = {top, 0, 0, reach, &raw, 0};
-    // In f32 first, with a bound no larger than the exact one: most logits end at this test. `slack` is as far as
-    // rounding may carry the difference from the maximum, and the bound itself.
-    near.slack = (Real)((max < 0.0 ? -max : max) * 1e-15 + reach * 1e-15);
-    near.set_bound((Real)(max - reach));
+    near.slack = (Real)slack_of_reach(max, reach);
+    near.bound = bound_below((Real)(max - reach), near.slack);
     own.each_above(near.bound, [&](Real z, u32 label) { near.take(z, label); });
     u32 count = near.count;
     if (count > NEAR) count = take_fewer(own.from, own.classes, near, order);

@@ -17,7 +17,7 @@ struct Root {
     double total;  // sum of the masses before division
 };
 
-__device__ __forceinline__ Index index_of(double gamma, double scale, double delta, const double *gammas,
+BOTH Index index_of(double gamma, double scale, double delta, const double *gammas,
                                           i64 stride, i64 row) {
 #if KIND == 5
     double own = gammas[row * stride];
@@ -29,7 +29,7 @@ __device__ __forceinline__ Index index_of(double gamma, double scale, double del
 #endif
 }
 
-__device__ __forceinline__ bool is_kind(const Index &index, int kind) {
+BOTH bool is_kind(const Index &index, int kind) {
 #if KIND == 5
     return index.kind == kind;
 #else
@@ -45,12 +45,12 @@ typedef Real Gap;
 #endif
 
 // Not fused with what comes after: a gap has the same bits wherever it is worked out.
-__device__ __forceinline__ Gap gap_of(Real top, Real z, const Index &index) {
+BOTH Gap gap_of(Real top, Real z, const Index &index) {
     return product((Gap)top - (Gap)z, (Gap)index.scale);
 }
 
 // 2ˣ to 2e-10. The library's functions have seven digits more and take five times as long.
-__device__ __forceinline__ double short_exp2(double x) {
+BOTH double short_exp2(double x) {
     // Rounds to an integer and leaves it in the low bits of the sum: 1.5 · 2⁵².
     const double rounder = 6755399441055744.0;
     x = x > -1000.0 ? x : -1000.0;
@@ -64,13 +64,12 @@ __device__ __forceinline__ double short_exp2(double x) {
     y = y * f + 0.24022650695910072;
     y = y * f + 0.6931471805599453;
     y = y * f + 1.0;
-    return __hiloint2double(__double2hiint(y) + (__double2loint(sum) << 20), __double2loint(y));
+    return raised_by(y, sum);
 }
 
 // slackᵟ for 0 < slack ≤ 1 and δ up to 256, to a part in 10⁹: a quick logarithm, whose error is measured and made good.
-__device__ __forceinline__ double short_power(double slack, double delta) {
-    float near;
-    asm("lg2.approx.f32 %0, %1;" : "=f"(near) : "f"((float)slack));
+BOTH double short_power(double slack, double delta) {
+    float near = quick_log2((float)slack);
     double error = slack * short_exp2(-(double)near) - 1.0;
     double rise = delta * error;
     return short_exp2(delta * (double)near) * (1.0 + rise * (1.0 + 0.5 * (rise - error)));
@@ -84,7 +83,7 @@ __device__ __forceinline__ double short_power(double slack, double delta) {
 #endif
 
 // `(1 − w)₊^δ`.
-__device__ __noinline__ double power_mass(double w, double delta) {
+WHOLE_CALL double power_mass(double w, double delta) {
 #if SHORT_POWERS
     return w < 1.0 ? short_power(1.0 - w, delta) : 0.0;
 #else
@@ -94,7 +93,7 @@ __device__ __noinline__ double power_mass(double w, double delta) {
 }
 
 // `1 − x − g`, whose power δ is the mass: negative outside the support.
-__device__ __forceinline__ double slack_of(double g, const Root &root, const Index &index) {
+BOTH double slack_of(double g, const Root &root, const Index &index) {
     if (is_kind(index, 0)) return 1.0;
     if (is_kind(index, 1) || is_kind(index, 2)) return (root.a - g) + root.b;
     if (is_kind(index, 3)) return 1.0 - (root.a + g);
@@ -103,7 +102,7 @@ __device__ __forceinline__ double slack_of(double g, const Root &root, const Ind
 }
 
 // The mass of a gap, to be divided by the total.
-__device__ __forceinline__ Real mass_of(Gap g, const Root &root, const Index &index) {
+BOTH Real mass_of(Gap g, const Root &root, const Index &index) {
     if (is_kind(index, 0)) return exp_of(-(Real)g);
     if (is_kind(index, 1)) return positive(((Real)root.a - (Real)g) + (Real)root.b);
     if (is_kind(index, 2)) {
@@ -120,7 +119,7 @@ __device__ __forceinline__ Real mass_of(Gap g, const Root &root, const Index &in
 }
 
 // What the masses are multiplied by.
-__device__ __forceinline__ Real share_of(const Root &root, const Index &index) {
+BOTH Real share_of(const Root &root, const Index &index) {
     return is_kind(index, 0) || is_kind(index, 4) ? (Real)(1.0 / root.total) : (Real)1;
 }
 
@@ -128,14 +127,14 @@ __device__ __forceinline__ Real share_of(const Root &root, const Index &index) {
 #define SMALL (sizeof(Real) == 4 ? (Real)1e-3 : (Real)1e-9)
 #define MOST_STEPS 200
 
-__device__ __forceinline__ void set_level(Root &root, double level) {
+BOTH void set_level(Root &root, double level) {
     root.a = (Real)level;
     root.b = level - root.a;
     root.total = 1.0;
 }
 
 // `gaps(f)` calls f for every gap this thread holds.
-template <class Team, class Gaps> __device__ void solve_linear(Root &root, Gaps gaps) {
+template <class Team, class Gaps> ANY_CALL void solve_linear(Root &root, Gaps gaps) {
     Real level = 1, held = infinity();
     for (int step = 0; step < MOST_STEPS; ++step) {
         Real sum = 0, count = 0;
@@ -164,7 +163,7 @@ template <class Team, class Gaps> __device__ void solve_linear(Root &root, Gaps 
     set_level(root, exact - (double)((Real)(sum - 1.0) / held));
 }
 
-template <class Team, class Gaps> __device__ void solve_square(Root &root, Gaps gaps) {
+template <class Team, class Gaps> ANY_CALL void solve_square(Root &root, Gaps gaps) {
     Real level = 1, slope = 1;
     bool done = false;
     for (int step = 0; step < MOST_STEPS; ++step) {
@@ -192,7 +191,7 @@ template <class Team, class Gaps> __device__ void solve_square(Root &root, Gaps 
 }
 
 // The depth up to the errors of quick functions.
-template <class Team, class Gaps> __device__ float quick_depth(Gaps gaps, const Index &index) {
+template <class Team, class Gaps> ANY_CALL float quick_depth(Gaps gaps, const Index &index) {
     float quick = 0;
     const float delta = (float)index.delta, scale = (float)index.scale;
     bool done = false;
@@ -217,7 +216,7 @@ template <class Team, class Gaps> __device__ float quick_depth(Gaps gaps, const 
     return quick;
 }
 
-template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps gaps, const Index &index) {
+template <class Team, class Gaps> ANY_CALL void solve_power(Root &root, Gaps gaps, const Index &index) {
     bool done = false;
     double depth = quick_depth<Team>(gaps, index);
     for (int step = 0; step < MOST_STEPS; ++step) {
@@ -241,7 +240,7 @@ template <class Team, class Gaps> __device__ void solve_power(Root &root, Gaps g
     root.total = 1.0;
 }
 
-template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gaps gaps, const Index &index) {
+template <class Team, class Gaps> ANY_CALL void solve_anchored(Root &root, Gaps gaps, const Index &index) {
     // A label is in the support when Σ(g − g_j)₊^δ < 1, which grows with g: one pivot settles all on its side.
     double inside = 0.0, open = 1.0;
     while (true) {
@@ -306,14 +305,14 @@ template <class Team, class Gaps> __device__ void solve_anchored(Root &root, Gap
     root.total = total;
 }
 
-template <class Team, class Gaps> __device__ void solve_soft(Root &root, Gaps gaps) {
+template <class Team, class Gaps> ANY_CALL void solve_soft(Root &root, Gaps gaps) {
     // In f64: a thread alone may add up dozens.
     double sum = 0.0;
     gaps([&](Gap g) { sum += (double)exp_of(-(Real)g); });
     root.total = Team::sum(sum);
 }
 
-template <class Team, class Gaps> __device__ void solve(Root &root, Gaps gaps, const Index &index) {
+template <class Team, class Gaps> ANY_CALL void solve(Root &root, Gaps gaps, const Index &index) {
     if (is_kind(index, 0)) solve_soft<Team>(root, gaps);
     else if (is_kind(index, 1)) solve_linear<Team>(root, gaps);
     else if (is_kind(index, 2)) solve_square<Team>(root, gaps);
@@ -322,6 +321,6 @@ template <class Team, class Gaps> __device__ void solve(Root &root, Gaps gaps, c
 }
 
 // A row without a finite maximum, or an index out of range, has no answer.
-__device__ __forceinline__ bool is_lost(Real top, const Index &index) {
+BOTH bool is_lost(Real top, const Index &index) {
     return !(top < infinity() && top > -infinity()) || index.kind < 0;
 }
