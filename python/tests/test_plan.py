@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import conformax
@@ -43,6 +44,8 @@ def test_numbers_are_the_commands(words, asked):
         ({"n": 0}, "n must be at least 1, got 0"),
         ({"n": 10, "probability": 95.0}, "95"),
         ({"precision": 0.0}, "precision"),
+        ({"groups": ["a", None, "b"]}, "row 1 has no group"),
+        ({"groups": np.array([0.0, 1.0, np.nan])}, "row 2 has no group"),
     ],
 )
 def test_what_cannot_be_planned_says_why(asked, message):

@@ -2,7 +2,7 @@
 
 use conformax_io::Model;
 
-use crate::folder::{Folder, Rows};
+use crate::folder::{Folder, Rows, lines};
 
 #[test]
 fn bad_rows_are_named() {
@@ -79,6 +79,9 @@ fn other_classes_than_the_models_are_refused() {
             assert!(message.contains(wanted) || message.contains("no labels"), "{message}");
         }
     }
+    assert!(folder.run("predict model.json order.csv").error().contains("--classes lists columns"));
+    let ran = folder.run("predict model.json order.csv --classes cat,dog,eel").ok();
+    assert_eq!(lines(&ran.out)[0]["labels"][0], "dog");
     folder.write("names.txt", "cat\neel\ndog\n");
     folder.write("new.npy", crate::written::npy("<f4", false, &[1, 3], &[0; 12]));
     let message = folder.run("predict model.json new.npy --names names.txt").error();

@@ -31,6 +31,13 @@ fn skipped(why: &str) {
     std::io::stderr().write_all(format!("skipped: {why}\n").as_bytes()).unwrap();
 }
 
+/// In a release nothing can be held (see `killed.rs`).
+#[cfg(all(target_os = "linux", not(debug_assertions)))]
+#[test]
+fn kills_at_named_moments() {
+    skipped("killing runs at named moments needs a build with debug assertions");
+}
+
 /// The commands that write files, each with an output named by itself.
 const WRITERS: [&str; 8] = [
     "calibrate cal.npz -o other.json",
