@@ -112,6 +112,19 @@ impl DataArgs {
         }
     }
 
+    /// Whether it says nothing of how to read what it names.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Self { data: _, logits, labels, logits_column, label_column, .. } = self;
+        let Self { classes, drop, keep, labels_are, input, names, .. } = self;
+        logits.is_none()
+            && labels.is_none()
+            && [logits_column, label_column].iter().all(|name| name.is_none())
+            && [classes, drop, keep].iter().all(|columns| columns.is_empty())
+            && labels_are.is_none()
+            && input.is_none()
+            && names.is_none()
+    }
+
     /// Whether no rows are named.
     pub(crate) fn is_nothing(&self) -> bool {
         self.data.is_empty() && self.logits.is_none()

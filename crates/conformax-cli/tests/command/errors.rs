@@ -56,6 +56,10 @@ fn labels_that_name_no_class_are_refused() {
     folder.write("cal.csv", "a,b,label\n1,2,a\n1,2,c\n");
     let message = folder.run("calibrate cal.csv -o m.json").error();
     assert!(message.contains("cal.csv: row 1") && message.contains("`c`"), "{message}");
+    folder.write("z.npy", crate::written::npy("<f4", false, &[2, 2], &[0; 16]));
+    folder.write("y.npy", crate::written::npy("|u1", false, &[2], &[0, 2]));
+    let message = folder.run("calibrate --logits z.npy --labels y.npy -o m.json").error();
+    assert!(message.contains("y.npy: row 1: label 2 is outside 0..2"), "{message}");
     folder.write("only.csv", "a,b\n1,2\n");
     let message = folder.run("calibrate only.csv -o m.json").error();
     assert!(message.contains("has no labels") && message.contains("--label-column"), "{message}");

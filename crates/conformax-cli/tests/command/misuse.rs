@@ -86,6 +86,8 @@ fn options_that_would_go_unheard_are_refused() {
         ("calibrate cal.npz --partial --json -o m.json", "cannot be used with"),
         ("predict model.json test.npz --format csv -o sets.jsonl", "--format is for standard output"),
         ("predict model.json test.npz -o noext", "sets are written as .parquet, .arrow, .jsonl or .csv"),
+        ("inspect model.json --drop id", "model.json: is a calibration file, of which flags"),
+        ("inspect model.json --input logits", "model.json: is a calibration file, of which flags"),
         ("calibrate cal.npz --score raps --penalty 0.1 -o m.json", "what TorchCP calls penalty is --lambda"),
         ("calibrate cal.npz --score saps --penalty fixed -o m.json", "the score saps takes no penalty, got fixed"),
     ];

@@ -42,6 +42,11 @@ impl File {
         &self.path
     }
 
+    /// The file that its labels are in.
+    pub(crate) fn labels_path(&self) -> &Path {
+        self.labels.as_deref().unwrap_or(&self.path)
+    }
+
     /// What tells it from every other file; `None` for a pipe that may be another one each time.
     pub(crate) fn identity(&self) -> Option<PathBuf> {
         if self.path == Path::new("-") {
