@@ -38,7 +38,8 @@ pub(crate) fn run(args: &InspectArgs, console: &mut Console<'_>) -> Result<(), F
         [only] if is_calibration_file(only)? => {
             let loaded = Loaded::read(only)?;
             if !args.data.is_plain() {
-                let what = "is a calibration file, of which flags on how to read data say nothing: leave them out";
+                let what =
+                    "is a calibration file, of which flags on how to read data say nothing: leave them out";
                 return Err(Failure::of_file(only, what));
             }
             model::print(&loaded, args.json, console)

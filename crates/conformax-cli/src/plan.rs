@@ -2,8 +2,8 @@
 
 mod groups;
 
-use clap::Args;
 use clap::builder::Resettable;
+use clap::{Args, Id};
 use conformax::{Alpha, Level, rows_for_precision};
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ use crate::table::{Align, table, text};
 #[derive(Args, Debug)]
 // Without --by there are no rows to read, and what is said of them would go unheard.
 #[command(mut_group("DataArgs", |group| group.requires("by")))]
-#[command(mut_arg("data", |data| data.required_unless_present(Resettable::Reset).help(ROWS)))]
+#[command(mut_arg("data", |data| data.required_unless_present(Resettable::<Id>::Reset).help(ROWS)))]
 #[command(after_help = "\
 Examples:
   conformax plan --alpha 0.1

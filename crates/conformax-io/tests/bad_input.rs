@@ -273,7 +273,8 @@ fn an_array_that_is_there_twice_is_asked_about() {
 #[test]
 fn an_array_of_rows_is_called_what_it_is() {
     for name in ["z", "z.json", "z.jsonl"] {
-        let wanted = format!("{name}: begins with `[`, and rows of JSON are one object to a line (JSON Lines)");
+        let wanted =
+            format!("{name}: begins with `[`, and rows of JSON are one object to a line (JSON Lines)");
         assert_eq!(message(name, "\n[{\"logits\": [1, 2], \"label\": 0}]\n"), wanted);
     }
 }

@@ -1,5 +1,9 @@
 //! The Rust examples of the README, compiled and run: the functions below hold their very lines.
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "an example prints, and a test that cannot go on has failed")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "an example prints, and a test that cannot go on has failed"
+)]
 
 use std::error::Error;
 

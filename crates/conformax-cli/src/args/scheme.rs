@@ -131,7 +131,8 @@ impl SchemeArgs {
                 None => Taxonomy::All,
                 Some(By::Class) => Taxonomy::Label,
                 Some(By::Clusters(path)) => {
-                    let Clusters { of_class, names } = expect_shared(read_clusters(path, classes, names)?, path)?;
+                    let Clusters { of_class, names } =
+                        expect_shared(read_clusters(path, classes, names)?, path)?;
                     beside.clusters = names;
                     Taxonomy::Cluster(of_class.into_iter().map(Some).collect())
                 }

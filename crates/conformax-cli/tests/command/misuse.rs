@@ -89,7 +89,10 @@ fn options_that_would_go_unheard_are_refused() {
         ("inspect model.json --drop id", "model.json: is a calibration file, of which flags"),
         ("inspect model.json --input logits", "model.json: is a calibration file, of which flags"),
         ("calibrate cal.npz --score raps --penalty 0.1 -o m.json", "what TorchCP calls penalty is --lambda"),
-        ("calibrate cal.npz --score saps --penalty fixed -o m.json", "the score saps takes no penalty, got fixed"),
+        (
+            "calibrate cal.npz --score saps --penalty fixed -o m.json",
+            "the score saps takes no penalty, got fixed",
+        ),
     ];
     let before = folder.names();
     for (words, wanted) in cases {
@@ -148,7 +151,11 @@ fn a_file_to_standard_output_comes_alone() {
     for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
         for words in ["calibrate cal.npz", "tune cal.npz", "weigh cal.npz test.npz"] {
             let ran = folder.run(&format!("{words} -o {name}")).ok();
-            assert!(serde_json::from_str::<serde_json::Value>(&ran.out).is_ok(), "{words} {name}: {}", ran.out);
+            assert!(
+                serde_json::from_str::<serde_json::Value>(&ran.out).is_ok(),
+                "{words} {name}: {}",
+                ran.out
+            );
         }
     }
 }

@@ -71,7 +71,10 @@ fn columns_are_told_what_they_are() {
     assert!(message.contains("hint: name them with --label-column NAME"), "{message}");
     folder.write("text.csv", "a,b,region,label\n1.5,2.5,north,a\n");
     let message = folder.run("plan text.csv --by class").error();
-    assert!(message.contains("--drop") && message.contains("--keep") && message.contains("--classes"), "{message}");
+    assert!(
+        message.contains("--drop") && message.contains("--keep") && message.contains("--classes"),
+        "{message}"
+    );
     for flags in ["--drop region", "--keep region", "--classes a,b"] {
         let json = folder.run(&format!("plan text.csv --by class {flags} --json")).ok().json();
         assert_eq!(json["groups"][1]["n"], 1, "{flags}");

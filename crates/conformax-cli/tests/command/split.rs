@@ -93,11 +93,7 @@ fn parts_have_the_other_columns_unasked() {
     let line = |row: usize| {
         let logits: Vec<String> =
             rows.logits[CLASSES * row..][..CLASSES].iter().map(ToString::to_string).collect();
-        format!(
-            "{{\"id\":\"row {row}\",\"logits\":[{}],\"label\":{}}}\n",
-            logits.join(","),
-            rows.labels[row]
-        )
+        format!("{{\"id\":\"row {row}\",\"logits\":[{}],\"label\":{}}}\n", logits.join(","), rows.labels[row])
     };
     folder.write("data.jsonl", (0..40).map(line).collect::<String>());
     folder.run("split data.jsonl -o a.npz b.npz").ok();

@@ -245,7 +245,9 @@ fn of_lines(text: &str, classes: usize, names: Option<&ClassNames>) -> Read<Vec<
         (Problem::PerClass(what), Some((name, entry))) => {
             let line = entry.line.unwrap_or_default();
             let name = printable(&name);
-            Problem::PerClass(format!("{what}; line {line}, which begins with `{name}`, was taken for a heading"))
+            Problem::PerClass(format!(
+                "{what}; line {line}, which begins with `{name}`, was taken for a heading"
+            ))
         }
         (problem, _) => problem,
     })
@@ -342,7 +344,10 @@ mod tests {
             ("cat,a\n\"dog, big\",\nowl,b\n", "line 2: the class `dog, big` has no cluster"),
             (r#"["a", null, "b"]"#, "the class `dog, big` has no cluster"),
             (r#"["a", " ", "b"]"#, "the class `dog, big` has no cluster"),
-            (r#"["a", "b", ["c"]]"#, "the class `owl` has a list for its cluster; wanted is a name or a number"),
+            (
+                r#"["a", "b", ["c"]]"#,
+                "the class `owl` has a list for its cluster; wanted is a name or a number",
+            ),
             (r#"{"cat": {}, "dog, big": 1, "owl": 1}"#, "the class `cat` has an object for its cluster"),
             ("cat,a\nowl,b\nemu,b\n", "line 3: `emu` is none of the 3 classes"),
             ("cat,a\nowl,b\ncat,b\n", "line 3: the class `cat` occurs twice"),

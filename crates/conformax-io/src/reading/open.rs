@@ -163,7 +163,9 @@ fn kind_of(stream: &mut Pipe) -> std::io::Result<Option<Kind>> {
 /// The format, where there is one and what the bytes begin with is not an array of rows.
 fn known(format: Option<Format>, start: &[u8]) -> std::result::Result<Format, Problem> {
     match format {
-        None | Some(Format::JsonLines) if start.trim_ascii_start().starts_with(b"[") => Err(Problem::JsonArray),
+        None | Some(Format::JsonLines) if start.trim_ascii_start().starts_with(b"[") => {
+            Err(Problem::JsonArray)
+        }
         None => Err(Problem::UnknownFormat),
         Some(format) => Ok(format),
     }
