@@ -37,6 +37,10 @@ impl Score {
             draw: None,
         };
         let spec = ScoreSpec::named(name, parameters).map_err(value_error)?;
+        if !randomized && spec.draw().is_none() {
+            let message = format!("randomized is of scores that draw: aps, raps and saps; {spec} does not");
+            return Err(PyValueError::new_err(message));
+        }
         Ok(Self { spec: spec.with_draw(if randomized { Draw::Seeded(seed) } else { Draw::Conservative }) })
     }
 

@@ -75,6 +75,9 @@ def test_labels():
     assert _arrow.labels(pa.array([30, 10]), 2, [10, 30], "names").tolist() == [1, 0]
     assert _arrow.labels(pa.array([1, 0]), 2, [10, 30], "indices").tolist() == [1, 0]
     assert _arrow.labels(pa.array([], pa.int64()), 2).tolist() == []
+    assert _arrow.labels(pa.array(["c", "b", "a", "b"]).dictionary_encode().slice(1), 2, ["a", "b"]).tolist() == [1, 0, 1]
+    assert _arrow.labels(pa.chunked_array([[2, 0], [0, 1]]), 3).tolist() == [2, 0, 0, 1]
+    assert _arrow.labels(pa.array([], pa.string()), 2, ["a", "b"]).tolist() == []
     for column, names, message in [
         (pa.array([0, None]), None, "label at row 8 is missing"),
         (pa.array([0, -1]), None, "label at row 8 is -1, but with 3 classes labels lie in 0..3"),

@@ -223,11 +223,27 @@ def test_penalty_is_the_score_objects_and_never_a_weight(rows):
         ({"score": "raps", "lambda_": 0.5, "lam_reg": 0.1}, TypeError, "give lambda_ or lam_reg, not both"),
         ({"score": "raps", "k_reg": 5, "kreg": 5}, TypeError, "give k_reg or kreg, not both"),
         ({"score": conformax.ApsScore(), "randomized": False}, ValueError, "randomized belongs to the score object"),
+        ({"score": "inv_prob", "randomized": False}, ValueError, "randomized is of scores that draw.*inv_prob does not"),
+        ({"randomized": False}, ValueError, "entmax\\(gamma=1.5\\) does not"),
+        ({"score": conformax.ApsScore(), "random_state": 7}, ValueError, "random_state=7 would not reach its draws"),
+        ({"score": conformax.SapsScore(randomized=False, random_state=7)}, ValueError, "draws nothing: leave one out"),
     ],
 )
 def test_contradictions_are_refused(rows, params, error, message):
     with pytest.raises(error, match=message):
         SplitConformalClassifier(**params).calibrate(*rows)
+
+
+def test_a_seed_beside_a_score_object_may_say_the_same(rows):
+    def tuned(**params):
+        return SplitConformalClassifier(**params).tune(*rows, over="lambda_")
+
+    # The division of the rows has the classifier's seed, the draws have the object's.
+    assert tuned(score=conformax.RapsScore(random_state=7), random_state=7).scores_.tolist() == tuned(
+        score="raps", random_state=7
+    ).scores_.tolist()
+    plain = SplitConformalClassifier(conformax.EntmaxScore(1.3), random_state=7).calibrate(*rows)
+    assert plain.threshold_ == SplitConformalClassifier(gamma=1.3).calibrate(*rows).threshold_
 
 
 @pytest.mark.parametrize(
@@ -304,6 +320,24 @@ def test_an_evaluation_is_shown_as_a_table(rows):
     assert found.expect_coverage() is found
     with pytest.raises(ValueError, match="too low to be chance"):
         cp.evaluate(logits[300:], (labels[300:] + 5) % 10).expect_coverage()
+
+
+def test_a_coverage_above_the_law_is_explained_where_the_threshold_is_zero():
+    logits = np.column_stack([np.arange(1, 601), np.zeros(600)])
+    labels = np.zeros(600, dtype=int)
+    # Two of forty rows are wrong: the top label alone is right often enough, and always on the new rows.
+    cp = SplitConformalClassifier().calibrate(logits[:40], np.arange(40) < 2)
+    found = cp.evaluate(logits[40:], labels[40:])
+    assert cp.threshold_ == 0 and found.coverage == 1.0 > found.coverage_interval[1]
+    assert "; the top label alone is right often enough, so coverage is the accuracy" in str(found)
+    wide = SplitConformalClassifier().calibrate(logits[:40], np.arange(40) < 20).evaluate(logits[40:], labels[40:])
+    assert wide.threshold > 0 and "the top label" not in str(wide)
+
+
+def test_a_grid_has_values_for_what_is_tuned_and_for_nothing_else(rows):
+    for grid in ({"lambda": [0.1], "k_reg": [1]}, {"lambda_": [0.1]}, {"lambda_": [0.1], "k_reg": [1], "gamma": [2]}):
+        with pytest.raises(ValueError, match="grid must have values for lambda_, k_reg, and has some for"):
+            SplitConformalClassifier("raps").tune(*rows, over=("lambda_", "k_reg"), grid=grid)
 
 
 def test_tuning_is_of_the_configured_score(rows):

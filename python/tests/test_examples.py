@@ -9,6 +9,9 @@ from pathlib import Path
 
 import pytest
 
+import conformax
+
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -16,6 +19,21 @@ def run(name: str, cwd: Path) -> str:
     done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, cwd=cwd, timeout=300)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
+
+
+@pytest.mark.parametrize("readme", ["README.md", "python/README.md"])
+def test_readme(readme, rows, tmp_path, monkeypatch):
+    """Every Python block of the READMEs, on rows made for it."""
+    monkeypatch.chdir(tmp_path)
+    logits, labels = rows
+    blocks = re.findall(r"```python\n(.*?)```", (ROOT / readme).read_text(), re.DOTALL)
+    assert len(blocks) == 1
+    for block in blocks:
+        ran = {"cal_logits": logits[:300], "cal_labels": labels[:300]}
+        ran |= {"test_logits": logits[300:], "test_labels": labels[300:]}
+        exec(block, ran)
+        assert ran["sets"] == conformax.SplitConformalClassifier.load("model.json").predict_set(logits[300:])
+        assert not ran["proba"][~ran["sets"].mask].any()
 
 
 def test_from_sklearn(tmp_path):

@@ -135,6 +135,10 @@ def test_one_dimension_is_one_row(rows, calibrated):
     assert calibrated.predict_set(logits[0].tolist()) == calibrated.predict_set(logits[:1])
     assert np.array_equal(conformax.scores(logits[0]), conformax.scores(logits[:1]))
     assert np.array_equal(conformax.scores(logits[0], labels[0]), conformax.scores(logits[:1], labels[:1]))
+    with pytest.raises(TypeError, match="must be an array of rows and classes, got generator$"):
+        calibrated.predict_set(row for row in logits)
+    with pytest.raises(TypeError, match="got csr_matrix; a sparse matrix is made one by .toarray"):
+        calibrated.predict_set(pytest.importorskip("scipy.sparse").csr_matrix(logits))
     with pytest.raises(ValueError, match="wanted 10 classes, got 9"):
         calibrated.predict_set(logits[0, :9])
 
@@ -201,6 +205,14 @@ def test_counted_columns_are_known_by_number(rows):
     assert cp.predict_set(frame.rename(columns=str)) == cp.predict_set(logits)
     with pytest.raises(ValueError, match="two columns 3"):
         cp.predict_set(frame.rename(columns={4: 3}))
+
+
+@pytest.mark.parametrize("column", ["label", "labels", "Unnamed: 0"])
+def test_a_column_that_is_no_class_is_refused(rows, column):
+    logits, labels = rows
+    for kind, frame in frames(np.column_stack([logits, labels]), [*"abcdefghij", column]).items():
+        with pytest.raises(ValueError, match=f"column '{column}' would be a class"):
+            SplitConformalClassifier().calibrate(frame, labels)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,8 @@ FAULTS = [
     ([0, 3], None, None, "label at row 1 is 3, but with 3 classes labels lie in 0..3"),
     ([-1], ANIMALS, None, "label at row 0 is -1"),
     ([0.5], None, None, "label at row 0 is 0.5, which is not a whole number"),
-    ([float("nan")], None, None, "not a whole number"),
+    ([float("nan")], None, None, "label at row 0 is missing"),
+    ([float("nan")], ANIMALS, "names", "label at row 0 is missing"),
     (["emu"], ANIMALS, None, "label at row 0 is 'emu', which is none of the 3 classes"),
     (["cat"], ANIMALS, "indices", "which is not an index"),
     ([1], YEARS, None, 'say labels_are="indices" or labels_are="names"'),
@@ -80,6 +81,39 @@ def test_a_label_that_is_none_says_why(tmp_path, labels, names, labels_are, mess
     assert message in str(error.value)
     if labels_are != "integers":
         assert inspected(tmp_path, labels, names, labels_are, [[0.0] * 3] * len(labels)).returncode == 2
+
+
+def arrow(labels):
+    """A column as Spark and others send it, which is of one type, and the functions that read it."""
+    pa = pytest.importorskip("pyarrow")
+    from conformax import _arrow
+
+    return pa.array(labels), _arrow
+
+
+@pytest.mark.parametrize("labels, names, labels_are, wanted", [case for case in CASES if len(set(map(type, case[0]))) == 1])
+def test_an_arrow_column_is_read_by_the_same_rule(labels, names, labels_are, wanted):
+    column, reader = arrow(labels * 2)
+    assert reader.labels(column, 3, names, labels_are).tolist() == wanted * 2
+    assert reader.labels(column.dictionary_encode().slice(1), 3, names, labels_are).tolist() == (wanted * 2)[1:]
+
+
+@pytest.mark.parametrize("labels, names, labels_are, message", FAULTS)
+def test_an_arrow_label_that_is_none_says_why(labels, names, labels_are, message):
+    column, reader = arrow(labels * 2)
+    with pytest.raises(ValueError) as error:
+        reader.labels(column, 3, names, labels_are, first_row=0)
+    assert message in str(error.value)
+
+
+def test_a_label_that_is_missing_is_called_so():
+    for labels in ([0, None], ["cat", None], [0.0, float("nan")], np.array([0, None], dtype=object)):
+        with pytest.raises(ValueError, match="label at row 1 is missing"):
+            as_labels(labels, 3, ANIMALS)
+    pd = pytest.importorskip("pandas")
+    for labels in (pd.array([0, None], dtype="Int64"), pd.Series(["cat", None]), [0, pd.NA], [0, pd.NaT]):
+        with pytest.raises(ValueError, match="label at row 1 is missing"):
+            as_labels(labels, 3, ANIMALS)
 
 
 def test_text_without_names_is_no_label():

@@ -62,6 +62,8 @@ def test_numbers_of_groups_are_the_commands(more, tmp_path):
         ({"precision": 0.0}, "precision"),
         ({"precision": 0.02, "pac": 0.05}, "not both"),
         ({"pac": 2}, "pac must lie strictly between 0 and 1"),
+        ({"groups": ["a", None, "b"]}, "row 1 has no group"),
+        ({"groups": np.array([0.0, 1.0, np.nan])}, "row 2 has no group"),
     ],
 )
 def test_what_cannot_be_planned_says_why(asked, message):

@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from conformax import ConformaxWarning, SplitConformalClassifier, WrapClassifier, _conformax
+from conformax import ApsScore, ConformaxWarning, SplitConformalClassifier, WrapClassifier, _conformax
 
 
 @pytest.mark.filterwarnings("ignore::conformax.ConformaxWarning")
@@ -59,6 +59,16 @@ def test_prefit_leaves_the_estimator_alone_and_calibrates_on_all_rows(digits):
     assert np.array_equal(model.conformal_.scores_, plain.scores_)
     with pytest.raises(NotFittedError):
         WrapClassifier(LogisticRegression(), prefit=True).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::conformax.ConformaxWarning")
+def test_the_seed_of_the_split_is_not_that_of_a_score_object():
+    p, y = np.tile([[0.25, 0.75], [0.5, 0.5]], (10, 1)), np.tile([0, 1], 10)
+
+    def seed_of_the_draws(score):
+        return WrapClassifier(_Given(), conformity_score=score, random_state=3).fit(p, y).conformal_._fitted_rule.seed
+
+    assert [seed_of_the_draws(ApsScore()), seed_of_the_draws("aps")] == [0, 3]
 
 
 def ln(p: np.ndarray) -> np.ndarray:

@@ -35,6 +35,11 @@ def test_seed_and_threads(records):
     assert conformax.compare(logits, labels, alpha=0.2, splits=5, random_state=1) != found
 
 
+def test_no_splits_decide_nothing(records):
+    with pytest.raises(ValueError, match="splits must be at least 1, got 0"):
+        conformax.compare(*records[:2], splits=0)
+
+
 def test_pandas_reads_them(records):
     pd = pytest.importorskip("pandas")
     assert pd.DataFrame(records[2]).set_index("procedure")["coverage"].between(0.7, 0.9).all()

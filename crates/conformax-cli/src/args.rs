@@ -1,5 +1,6 @@
 //! What can be typed: the subcommands, and the flags they share.
 
+mod by;
 mod data;
 mod files;
 mod level;
@@ -9,8 +10,9 @@ mod score;
 mod stream;
 
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Args, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, Parser, Subcommand};
 
+pub(crate) use by::By;
 pub(crate) use data::DataArgs;
 pub(crate) use files::Files;
 pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, delta, distinct, level};
@@ -46,6 +48,18 @@ pub(crate) struct Cli {
     pub(crate) common: CommonArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What can be typed. A number below zero is a value that may not fit, and no option: the message should say the
+    /// former.
+    pub(crate) fn parser() -> clap::Command {
+        let numbers = |arg: Arg| match arg.get_long().is_some() && arg.get_action().takes_values() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        };
+        Self::command().mut_args(numbers).mut_subcommands(|command| command.mut_args(numbers))
+    }
 }
 
 const EXAMPLES: &str = "\
@@ -104,10 +118,8 @@ pub(crate) enum Command {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     #[test]
     fn definitions_hold_together() {
-        super::Cli::command().debug_assert();
+        super::Cli::parser().debug_assert();
     }
 }

@@ -1,7 +1,5 @@
 //! `conformax calibrate`: held-out rows in, a calibration file out.
 
-use std::path::Path;
-
 use clap::Args;
 use conformax::{
     Alpha, Calibrator, ClusterPlan, Evidence, Masked, RankChooser, Ranks, Remember, RowSet, Scheme,
@@ -233,15 +231,14 @@ fn find_clusters(
             rows(counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(0))
         )));
     };
-    let calibrator = calibrator(args.score.spec()?, classes, args.masked.into())?.by(Taxonomy::Label)?;
+    let mut calibrator = calibrator(args.score.spec()?, classes, args.masked.into())?.by(Taxonomy::Label)?;
     let calibrating = Calibrating::NotClustering(plan, SEED);
-    let (clustering, _) =
-        read_rows(source, calibrator, |row| !calibrating.takes(row), "clustering", console)?;
-    let (source, calibrator) = clustering;
+    let mut source = for_each_block(source, "clustering", console, |block, _| {
+        Ok(extend_with(&mut calibrator, block, |row| !calibrating.takes(row))?)
+    })?;
+    source.rewind()?;
     let found = calibrator.finish()?;
     let clusters = cluster_classes(found.groups(), wanted.unwrap_or(plan.clusters), plan.rows_wanted, SEED)?;
-    let mut source = source;
-    source.rewind()?;
     let scheme = Scheme::Groups(Taxonomy::Cluster(clusters));
     Ok(Prepared { source, scheme, ranks: None, calibrating, choosing: Some(found.rows().clone()) })
 }
@@ -272,11 +269,6 @@ pub(crate) fn finish(
     console.note(format_args!("wrote {}", path.display()))
 }
 
-/// Whether a file that is written there leaves no room for a table.
-pub(crate) fn is_standard_output(path: &Path) -> bool {
-    path.as_os_str() == "-" || path == Path::new("/dev/stdout")
-}
-
 /// What a person should know of a model before using it.
 pub(crate) fn warn_of_model(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
     warn_of_few_rows(model, &model.levels, console)?;
@@ -291,40 +283,47 @@ fn labels(block: &Block) -> &[u32] {
 /// Calibrates on the rows that do; the names of groups come in the order in which they were met.
 fn read_all(
     source: Source,
-    calibrator: Calibrator<ScoreSpec>,
+    mut calibrator: Calibrator<ScoreSpec>,
     calibrating: &Calibrating,
     console: &mut Console<'_>,
 ) -> Result<(Calibrator<ScoreSpec>, Vec<String>), Failure> {
-    let ((source, calibrator), groups) = match calibrating {
-        Calibrating::All => read_blocks(source, calibrator, "calibrating", console)?,
-        some => read_rows(source, calibrator, |row| some.takes(row), "calibrating", console)?,
-    };
-    drop(source);
-    Ok((calibrator, groups))
-}
-
-type Read = ((Source, Calibrator<ScoreSpec>), Vec<String>);
-
-fn read_blocks(
-    source: Source,
-    mut calibrator: Calibrator<ScoreSpec>,
-    what: &str,
-    console: &mut Console<'_>,
-) -> Result<Read, Failure> {
     let mut doubt = LooksLikeProbabilities::new(&source);
     let mut labelled = vec![false; source.classes()];
-    let source = for_each_block(source, what, console, |block, console| {
+    let source = for_each_block(source, "calibrating", console, |block, console| {
         doubt.look_at(block, console)?;
         labels(block).iter().for_each(|label| labelled[*label as usize] = true);
-        let before = calibrator.n();
-        calibrator.make_room(block)?;
-        with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?))
-            .map_err(|error| in_block(error, before))?;
+        match calibrating {
+            Calibrating::All => extend(&mut calibrator, block)?,
+            some => extend_with(&mut calibrator, block, |row| some.takes(row))?,
+        }
         Ok(())
     })?;
     warn_of_unlabelled(&source, &labelled, console)?;
-    let groups = source.groups().to_vec();
-    Ok(((source, calibrator), groups))
+    Ok((calibrator, source.groups().to_vec()))
+}
+
+fn extend(calibrator: &mut Calibrator<ScoreSpec>, block: &Block) -> Result<(), conformax::Error> {
+    let before = calibrator.n();
+    calibrator.make_room(block)?;
+    with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?))
+        .map_err(|error| in_block(error, before))
+}
+
+/// The same with the rows that `takes` says yes to.
+fn extend_with(
+    calibrator: &mut Calibrator<ScoreSpec>,
+    block: &Block,
+    takes: impl Fn(u64) -> bool,
+) -> Result<(), conformax::Error> {
+    let taken = |row: &usize| takes(block.first_row + *row as u64);
+    let wanted: Vec<usize> = (0..block.rows()).filter(taken).collect();
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    extend(calibrator, &crate::tune::gather(block, &wanted)).map_err(|error| match error.row() {
+        Some(row) => error.at_row(wanted[row as usize] as u64),
+        None => error,
+    })
 }
 
 /// A column that no row is labelled with may be something else than a class.
@@ -341,37 +340,6 @@ fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<
         "no row has the label {}: if that is a column and no class, leave it out with --drop",
         never.join(" or ")
     ))
-}
-
-/// The same with the rows that `takes` says yes to.
-fn read_rows(
-    source: Source,
-    mut calibrator: Calibrator<ScoreSpec>,
-    takes: impl Fn(u64) -> bool,
-    what: &str,
-    console: &mut Console<'_>,
-) -> Result<Read, Failure> {
-    let source = for_each_block(source, what, console, |block, _| {
-        let wanted: Vec<usize> =
-            (0..block.rows()).filter(|row| takes(block.first_row + *row as u64)).collect();
-        if wanted.is_empty() {
-            return Ok(());
-        }
-        let before = calibrator.n();
-        let some = crate::tune::gather(block, &wanted);
-        calibrator.make_room(&some)?;
-        let extended = with_logits!(some, logits => calibrator.extend(logits.labelled(labels(&some))?));
-        extended.map_err(|error| {
-            let error = in_block(error, before);
-            match error.row() {
-                Some(row) => error.at_row(wanted[row as usize] as u64),
-                None => error,
-            }
-        })?;
-        Ok(())
-    })?;
-    let groups = source.groups().to_vec();
-    Ok(((source, calibrator), groups))
 }
 
 /// Groups are learned as rows come.

@@ -14,7 +14,7 @@ use conformax_io::{Beside, KeptLevel, LabelUse, Model, Output, Part, PartOf, Set
 use self::counted::{Honest, judge_seen};
 use self::groups::{Apart, GroupEvaluation};
 use self::shown::Evaluation;
-use crate::args::{DataArgs, Files, OptionalLevelArgs, overwrite};
+use crate::args::{By, DataArgs, Files, OptionalLevelArgs, overwrite};
 use crate::calibrate::warn_of_few_rows;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -43,8 +43,8 @@ pub(crate) struct EvaluateArgs {
     levels: OptionalLevelArgs,
     /// Count rows apart: by `class`, by the groups of a COLUMN, or by a FILE with the cluster of each class [default: as
     /// the model's thresholds differ].
-    #[arg(long, value_name = "WHAT")]
-    by: Option<String>,
+    #[arg(long, value_name = "WHAT", value_parser = By::named)]
+    by: Option<By>,
     /// Put the top label into a set that would be empty, as `predict --non-empty` does.
     #[arg(long)]
     non_empty: bool,
@@ -77,7 +77,7 @@ pub(crate) struct JudgingArgs {
 
 impl EvaluateArgs {
     pub(crate) fn files(&self) -> Files {
-        let by = self.by.as_ref().map(PathBuf::from);
+        let by = self.by.as_ref().and_then(By::file);
         let read = self.data.files().into_iter().chain([self.model.clone()]).chain(by).collect();
         Files { read, written: self.output.iter().cloned().collect() }
     }
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
     let levels = model.levels(&args.levels.alphas())?;
     let output =
         args.output.as_deref().map(|path| Output::create(path, overwrite(args.force))).transpose()?;
-    let apart = Apart::new(args.by.as_deref(), &model)?;
+    let apart = Apart::new(args.by.as_ref(), &model)?;
     let source = model.open(&args.data, LabelUse::Required, |options| apart.adjust(options))?;
     let empty = if args.non_empty { Empty::TopLabel } else { Empty::Allowed };
     let mut evaluator = Evaluator::new(model.predictors(&levels, empty), source.classes())?;

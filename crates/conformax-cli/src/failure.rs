@@ -180,7 +180,9 @@ fn any_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Problem::TwoLabelColumns => Some("name the right one with --label-column"),
         Problem::Missing { purpose: Purpose::Logits, .. } => Some("name the right one with --logits-column"),
         Problem::Missing { purpose: Purpose::Labels, .. } => Some("name the right one with --label-column"),
-        Problem::RowNumbers | Problem::UnnamedColumn(_) | Problem::UnknownClass(_) => Some(COLUMNS),
+        Problem::RowNumbers | Problem::UnknownClass(_) => Some(COLUMNS),
+        Problem::UnnamedColumn(_) => Some("leave it out with --drop '', or list the classes with --classes"),
+        Problem::NoLabel => Some("leave out rows without a label, or label them"),
         Problem::NoLogitsColumn(_) => Some("leave out --logits-column; --classes lists columns of classes"),
         Problem::NoClassColumns => Some("leave out --classes; --logits-column names the column of logits"),
         Problem::NotANumber(_) if error.downcast_ref::<conformax_io::Error>().is_some_and(in_column) => {
@@ -197,9 +199,13 @@ fn any_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Problem::LabelOutside { .. } => {
             Some("labels count from 0 in the order of the logits; name the right ones with --label-column")
         }
-        Problem::ClassesDiffer { .. } | Problem::NamesDiffer { .. } => {
+        Problem::ClassesDiffer { .. } => {
             Some("a model fits data with the same classes in the same order; calibrate again for other data")
         }
+        Problem::NamesDiffer { .. } => Some(
+            "a model fits data with the same classes in the same order; --classes lists columns in another order; \
+             calibrate again for other data",
+        ),
         Problem::RowsDiffer { .. } => {
             Some("logits and what comes beside them must be of the same rows, in the same order")
         }

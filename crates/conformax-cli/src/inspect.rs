@@ -35,7 +35,15 @@ pub(crate) struct InspectArgs {
 
 pub(crate) fn run(args: &InspectArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     match &args.data.data[..] {
-        [only] if is_calibration_file(only)? => model::print(&Loaded::read(only)?, args.json, console),
+        [only] if is_calibration_file(only)? => {
+            let loaded = Loaded::read(only)?;
+            if !args.data.is_plain() {
+                let what =
+                    "is a calibration file, of which flags on how to read data say nothing: leave them out";
+                return Err(Failure::of_file(only, what));
+            }
+            model::print(&loaded, args.json, console)
+        }
         _ => data::print(&args.data, args.json, console),
     }
 }

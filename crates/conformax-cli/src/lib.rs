@@ -50,7 +50,7 @@ mod weigh;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::{CommandFactory, FromArgMatches};
+use clap::FromArgMatches;
 
 use crate::args::{Cli, Command};
 use crate::console::Console;
@@ -77,7 +77,7 @@ where
     A: Into<OsString> + Clone,
 {
     let mut console = Console::new(out, err);
-    let mut command = Cli::command();
+    let mut command = Cli::parser();
     let matches = command.try_get_matches_from_mut(args);
     let subcommand = matches.as_ref().ok().and_then(|matches| matches.subcommand_name().map(str::to_owned));
     let outcome = match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {

@@ -2,13 +2,12 @@
 
 mod groups;
 
-use std::path::PathBuf;
-
-use clap::Args;
+use clap::builder::Resettable;
+use clap::{Args, Id};
 use conformax::{Alpha, Level, rows_for_precision};
 use serde::Serialize;
 
-use crate::args::{confidence, delta, level};
+use crate::args::{By, DataArgs, confidence, delta, level};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::json;
@@ -21,6 +20,9 @@ use crate::table::{Align, table, text};
 /// The law is exact and the same for every classifier and score without ties: coverage given the calibration rows
 /// follows a Beta distribution.
 #[derive(Args, Debug)]
+// Without --by there are no rows to read, and what is said of them would go unheard.
+#[command(mut_group("DataArgs", |group| group.requires("by")))]
+#[command(mut_arg("data", |data| data.required_unless_present(Resettable::<Id>::Reset).help(ROWS)))]
 #[command(after_help = "\
 Examples:
   conformax plan --alpha 0.1
@@ -29,19 +31,12 @@ Examples:
   conformax plan --alpha 0.1 --pac 0.05
   conformax plan cal.npz --by class")]
 pub(crate) struct PlanArgs {
-    /// Calibration rows to be counted by group, with --by.
-    #[arg(value_name = "DATA", requires = "by")]
-    data: Vec<PathBuf>,
+    #[command(flatten)]
+    data: DataArgs,
     /// Say what the rows of each group of DATA are enough for: by `class`, the name of a COLUMN, or a FILE with the
     /// cluster of each class.
-    #[arg(long, value_name = "WHAT", requires = "data", conflicts_with_all = ["n", "precision"])]
-    by: Option<String>,
-    /// Name of DATA's array or column of labels [default: labels or label].
-    #[arg(long, value_name = "NAME", requires = "data")]
-    label_column: Option<String>,
-    /// Columns of DATA that are no classes, where each class has one.
-    #[arg(long, value_name = "COLUMNS", value_delimiter = ',', requires = "data")]
-    drop: Vec<String>,
+    #[arg(long, value_name = "WHAT", value_parser = By::named, conflicts_with_all = ["n", "precision"])]
+    by: Option<By>,
     /// How often a set may miss the true label [default: 0.1].
     #[arg(long, value_name = "A", conflicts_with = "confidence", value_parser = level)]
     alpha: Option<Alpha>,
@@ -64,6 +59,8 @@ pub(crate) struct PlanArgs {
     #[arg(long)]
     json: bool,
 }
+
+const ROWS: &str = "Calibration rows to be counted by group, with --by";
 
 /// What so many rows give.
 #[derive(Serialize)]
@@ -148,11 +145,10 @@ fn plan(args: &PlanArgs, console: &mut Console<'_>) -> Result<Plan, Failure> {
         Ok(Need { precision: *precision, n: rows_for_precision(alpha, *precision, args.probability)? })
     });
     let groups = match &args.by {
-        Some(by) => {
-            let label_column = args.label_column.clone();
-            let counted = Counted { data: &args.data, by, label_column, drop: args.drop.clone() };
-            counted.groups(level, args.probability, console)?
+        Some(_) if args.data.is_nothing() => {
+            return Err(Failure::error("--by counts rows, and none are named: give DATA, or --logits FILE"));
         }
+        Some(by) => Counted { data: &args.data, by }.groups(level, args.probability, console)?,
         None => Vec::new(),
     };
     Ok(Plan {

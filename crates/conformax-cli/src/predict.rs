@@ -12,7 +12,7 @@ use conformax_io::{Format, LabelUse, SetColumns, SetsWriter, Source, SourceOptio
 use self::sets::Columns;
 use crate::args::{DataArgs, Files, OptionalLevelArgs, overwrite};
 use crate::blocks::for_each_block;
-use crate::calibrate::{LooksLikeProbabilities, is_standard_output, warn_of_few_rows};
+use crate::calibrate::{LooksLikeProbabilities, warn_of_few_rows};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -86,7 +86,8 @@ impl PredictArgs {
 
     /// The file to write; `-` is standard output, as nothing is.
     fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| !is_standard_output(path))
+        let is_standard = |path: &Path| ["-", "/dev/stdout"].iter().any(|name| path == Path::new(name));
+        self.output.as_deref().filter(|path| !is_standard(path))
     }
 }
 

@@ -4,9 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use conformax::{split, split_stratified};
-use conformax_io::{
-    Block, DataColumns, DataWriter, Format, LabelUse, Output, Source, SourceOptions, printable,
-};
+use conformax_io::{Block, DataColumns, DataWriter, Format, LabelUse, Output, Source, printable};
 use serde::Serialize;
 
 use crate::args::{DataArgs, Files, overwrite};
@@ -62,8 +60,7 @@ pub(crate) fn run(args: &SplitArgs, console: &mut Console<'_>) -> Result<(), Fai
     let args = &args.with_data_in_place();
     check_outputs(args)?;
     let labels = if args.stratify { LabelUse::Required } else { LabelUse::IfPresent };
-    let options = SourceOptions { keep_others: true, ..args.data.options(labels, args.data.read_names()?) };
-    let source = Source::open(&args.data.data(), &options)?;
+    let source = args.data.open_with(labels, |options| options.keep_others = true)?;
     let (source, parts) = divide(args, source, console)?;
     check_parts(args, &parts)?;
     let mut writers = open_writers(args, &source, &parts)?;
@@ -100,7 +97,7 @@ impl SplitArgs {
     /// `-o` takes every name that follows it; those beyond one per fraction are the data, where no other is named.
     fn with_data_in_place(&self) -> Self {
         let mut args = self.clone();
-        if args.data.data.is_empty() && args.data.logits.is_none() {
+        if args.data.is_nothing() {
             let outputs = args.output.len().min(args.fractions.len());
             args.data.data = args.output.split_off(outputs);
         }
@@ -109,7 +106,7 @@ impl SplitArgs {
 }
 
 fn check_outputs(args: &SplitArgs) -> Result<(), Failure> {
-    if args.data.data.is_empty() && args.data.logits.is_none() {
+    if args.data.is_nothing() {
         return Err(Failure::error("no data is named; give DATA, or --logits FILE"));
     }
     if args.output.len() != args.fractions.len() {

@@ -168,20 +168,34 @@ impl Progress for StageBar {
 }
 
 fn summary(results: &Results) -> String {
-    let claims = results.claims.len();
     let reproduced = results.claims.iter().filter(|claim| claim.verdict == Verdict::Reproduced).count();
+    let claims = of_claims(reproduced, results.claims.len());
     let took = results.provenance.duration_seconds;
     let records = count(results.records.len() as u64);
-    let claims = match claims {
-        0 => String::new(),
-        _ => format!(
-            "; {reproduced} of the paper's {claims} claims reproduced on these rows, with classifiers that are not \
-             the paper's"
-        ),
-    };
     let benchmarks = match results.benchmarks.len() {
         1 => "1 benchmark".to_owned(),
         more => format!("{more} benchmarks"),
     };
     format!("{records} records over {benchmarks} in {took:.1} s{claims}")
+}
+
+/// How many of the paper's claims held, and what that was judged on.
+fn of_claims(reproduced: usize, claims: usize) -> String {
+    match claims {
+        0 => String::new(),
+        _ => format!(
+            "; {reproduced} of the paper's {claims} claims reproduced on these rows, with classifiers that are not \
+             the paper's"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn claims_are_of_these_rows_and_classifiers() {
+        let wanted = "; 9 of the paper's 21 claims reproduced on these rows, with classifiers that are not the paper's";
+        assert_eq!(super::of_claims(9, 21), wanted);
+        assert_eq!(super::of_claims(0, 0), "", "a study of one's own has no claims of the paper");
+    }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
+use conformax_io::printable;
 use conformax_train::{Card, Config, Device, EpochRecord, Observer, Resumed, RunFolder, train};
 use indicatif::ProgressBar;
 
@@ -49,7 +50,7 @@ pub(crate) fn run(args: &TrainArgs, console: &mut Console<'_>) -> Result<(), Fai
     };
     let outcome = train(&config, paths_from, &folder, args.device, &mut watch)?;
     watch.bar.finish_and_clear();
-    writeln!(console.out(), "{}", folder.file("test.npz").display())?;
+    writeln!(console.out(), "{}", printable(&folder.file("test.npz").to_string_lossy()))?;
     console.note(summary(&outcome.card))
 }
 

@@ -13,7 +13,7 @@ use conformax_io::{Block, LabelUse, Model, Output, SelectionRecord, Source, Tuni
 
 use crate::args::{DataArgs, Files, MaskedChoice, OutputArgs, confidence, level};
 use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
-use crate::calibrate::{LooksLikeProbabilities, calibrator, is_standard_output, warn_of_model};
+use crate::calibrate::{LooksLikeProbabilities, calibrator, warn_of_model};
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model;
@@ -122,8 +122,9 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
         model.evidence = None;
     }
     warn_of_model(&model, console)?;
+    let is_standard = output.is_standard();
     model::write(&model, output)?;
-    if is_standard_output(&args.output.output) {
+    if is_standard {
         return Ok(());
     }
     let path = &args.output.output;

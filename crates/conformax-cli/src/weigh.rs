@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::args::{DataArgs, Files, OutputArgs};
 use crate::blocks::{for_each_block, with_logits};
+use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::numbers::{rows, shown};
@@ -115,8 +116,10 @@ pub(crate) fn run(args: &WeighArgs, console: &mut Console<'_>) -> Result<(), Fai
 
 /// The rows in memory, as the core's estimates need them.
 fn read(source: Source, what: &str, console: &mut Console<'_>) -> Result<(Vec<f64>, Vec<u32>), Failure> {
+    let mut doubt = LooksLikeProbabilities::new(&source);
     let (mut logits, mut labels) = (Vec::new(), Vec::new());
-    for_each_block(source, what, console, |block: &Block, _| {
+    for_each_block(source, what, console, |block: &Block, console| {
+        doubt.look_at(block, console)?;
         with_logits!(block, rows => {
             (0..rows.len()).try_for_each(|row| rows.row(row).map(|_| ()))?;
             logits.extend((0..block.logits.len()).filter_map(|index| block.logits.get(index)));

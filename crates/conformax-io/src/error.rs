@@ -162,6 +162,9 @@ pub enum Problem {
     /// Neither the name nor the first bytes say what the file is.
     #[error("unknown format; known are .npy, .npz, .parquet, .arrow, .csv, .tsv, .safetensors and .jsonl")]
     UnknownFormat,
+    /// Rows of JSON in one array.
+    #[error("begins with `[`, and rows of JSON are one object to a line (JSON Lines)")]
+    JsonArray,
     /// The file, or a part of it, is compressed in a way that is not read.
     #[error("is compressed with {0}, which is not read")]
     Compressed(String),
@@ -330,6 +333,9 @@ pub enum Problem {
     /// A number written with a comma.
     #[error("`{0}` is not a number; decimals are written with a point")]
     DecimalComma(String),
+    /// A row without a label, where labels are read.
+    #[error("has no label")]
+    NoLabel,
     /// An empty cell where a value should be.
     #[error("has no value")]
     Null,
@@ -423,6 +429,9 @@ pub enum Problem {
     /// A column or class that the expected names do not include.
     #[error("`{0}` is not among the expected classes")]
     UnknownClass(String),
+    /// A line without a name among lines of names.
+    #[error("line {0} is empty, and the name of a class is wanted")]
+    NameEmpty(usize),
     /// Names of classes that are not a list of text.
     #[error("`class_names` must be a JSON array of text, got {0}")]
     ClassNames(String),

@@ -138,11 +138,11 @@ fn labels_outside_the_classes_name_their_row() {
         "z.csv: row 1: label `cow` is not among the class names"
     );
     assert!(message("z.csv", "0,1,label\n1,2,cow\n").contains("row 0: label `cow` is a name, but"));
-    assert_eq!(message("z.csv", "0,1,label\n1,2,\n"), "z.csv: row 0: has no value");
+    assert_eq!(message("z.csv", "0,1,label\n1,2,\n"), "z.csv: row 0: has no label");
     assert_eq!(message("z.jsonl", "{\"logits\":[1,2]}"), "z.jsonl: has no labels");
     assert_eq!(
         message("z.jsonl", "{\"logits\":[1,2],\"label\":1}\n{\"logits\":[1,2]}"),
-        "z.jsonl: row 1: has no value"
+        "z.jsonl: row 1: has no label"
     );
 }
 
@@ -265,6 +265,15 @@ fn an_array_that_is_there_twice_is_asked_about() {
             }
         }
         assert_eq!(message("z.npz", bytes), format!("z.npz: the column `{name}` occurs twice"));
+    }
+}
+
+#[test]
+fn an_array_of_rows_is_called_what_it_is() {
+    for name in ["z", "z.json", "z.jsonl"] {
+        let wanted =
+            format!("{name}: begins with `[`, and rows of JSON are one object to a line (JSON Lines)");
+        assert_eq!(message(name, "\n[{\"logits\": [1, 2], \"label\": 0}]\n"), wanted);
     }
 }
 

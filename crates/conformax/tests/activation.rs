@@ -177,6 +177,28 @@ fn scale_does_not_matter_beyond_what_f64_holds() {
     }
 }
 
+/// Two orders of summing can disagree on whether the gap's label is in the support: the mass is tiny either way, and a
+/// number.
+#[test]
+fn tied_tops_and_one_small_gap_give_masses_that_sum_to_one() {
+    for tied in (100..=1000_u32).step_by(9) {
+        let n = f64::from(tied);
+        for gamma in [2.5, 3.0, 8.0] {
+            // At this gap the label drops out of the support.
+            let gap = n.powf(1.0 - gamma) / (gamma - 1.0);
+            for gap in [0.5, 1.0 - 1e-15, 1.0, 1.0 + 1e-15, 2.0].map(|factor| factor * gap) {
+                let mut logits = vec![0.0; tied as usize];
+                logits.push(-gap);
+                let p = forward(entmax(gamma), &logits);
+                let sum: f64 = p.iter().sum();
+                assert!(p.iter().all(|p| p.is_finite()), "γ {gamma} {tied} {gap:e}");
+                assert!((sum - 1.0).abs() < 1e-15 * (2.0 + n), "γ {gamma} {tied} {gap:e} {sum}");
+                assert!(p[..tied as usize].iter().all(|p| *p == p[0]) && p[0] >= p[tied as usize]);
+            }
+        }
+    }
+}
+
 #[test]
 fn at_beta_zero_finite_logits_share_equally() {
     for gamma in GAMMAS {

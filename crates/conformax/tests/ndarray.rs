@@ -1,7 +1,7 @@
 //! Views of `ndarray` as logits: the same rows, borrowed, or an error and never rows in another order.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
-use conformax::{Alpha, EntmaxScore, Gamma, Logits, calibrate};
+use conformax::{Alpha, EntmaxScore, Error, Gamma, Logits, calibrate};
 use ndarray::{Array2, ArrayView2, s};
 
 const CLASSES: usize = 5;
@@ -32,11 +32,11 @@ fn borrows_whole_rows_of_a_larger_array() {
 #[test]
 fn refuses_rows_that_do_not_lie_one_after_the_other() {
     let rows = rows();
-    let refused = |view: ArrayView2<'_, f64>| Logits::try_from(view).is_err();
-    assert!(refused(rows.t()), "Fortran order");
-    assert!(refused(rows.slice(s![.., 1..])), "columns left out");
-    assert!(refused(rows.slice(s![..;2, ..])), "every other row");
-    assert!(refused(rows.slice(s![..;-1, ..])), "from the last row up");
-    assert!(refused(Array2::zeros((3, 0)).view()), "no classes");
-    assert!(!refused(rows.t().as_standard_layout().view()), "copied into order");
+    let fault = |view: ArrayView2<'_, f64>| Logits::try_from(view).err();
+    assert_eq!(fault(rows.t()), Some(Error::Layout), "Fortran order");
+    assert_eq!(fault(rows.slice(s![.., 1..])), Some(Error::Layout), "columns left out");
+    assert_eq!(fault(rows.slice(s![..;2, ..])), Some(Error::Layout), "every other row");
+    assert_eq!(fault(rows.slice(s![..;-1, ..])), Some(Error::Layout), "from the last row up");
+    assert_eq!(fault(Array2::zeros((3, 0)).view()), Some(Error::Classes(0)), "no classes");
+    assert_eq!(fault(rows.t().as_standard_layout().view()), None, "copied into order");
 }

@@ -12,16 +12,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from ._inputs import class_of, integers_are_names
+from ._inputs import RowError, classes_of
 from ._schemes import group_text
-
-
-class RowError(ValueError):
-    """A row that cannot be read: `row` is its place, counted from the first row of the first batch."""
-
-    def __init__(self, message: str, row: int) -> None:
-        super().__init__(message)
-        self.row = row
 
 
 def matrix(column: Any, classes: int | None = None, *, first_row: int = 0) -> np.ndarray:
@@ -33,7 +25,7 @@ def matrix(column: Any, classes: int | None = None, *, first_row: int = 0) -> np
     >>> matrix(pa.array([[1.0, 2.0], [3.0]]))
     Traceback (most recent call last):
     ...
-    conformax._arrow.RowError: row 1 has 1 classes, and 2 are wanted
+    conformax._inputs.RowError: row 1 has 1 classes, and 2 are wanted
     """
     if not _is_list(column.type) or not _is_number(column.type.value_type):
         raise TypeError(f"logits must be lists of numbers, got {column.type}")
@@ -93,38 +85,30 @@ def labels(
     >>> labels(pa.array([0, 7]), 3)
     Traceback (most recent call last):
     ...
-    conformax._arrow.RowError: label at row 1 is 7, but with 3 classes labels lie in 0..3
+    conformax._inputs.RowError: label at row 1 is 7, but with 3 classes labels lie in 0..3
     """
+    column = _decoded(column)
     if column.null_count:
         row = first_row + _first(column.is_null())
         raise RowError(f"label at row {row} is missing", row)
-    asked = labels_are is None and integers_are_names(names)
-    if labels_are == "names" or asked or not pa.types.is_integer(column.type):
-        return _looked_up(column, classes, names, labels_are, first_row)
-    indices = column.to_numpy(zero_copy_only=False)
-    outside = np.flatnonzero((indices < 0) | (indices >= classes))
-    if len(outside):
-        row, label = first_row + int(outside[0]), indices[outside[0]]
-        raise RowError(f"label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}", row)
-    return indices.astype(np.uint32)
+    distinct, places = _distinct(column)
+    # Each is read where it comes first: an assignment to several places keeps the last.
+    first = np.empty(len(distinct), dtype=np.int64)
+    first[places[::-1]] = np.arange(len(places))[::-1]
+    values = distinct.to_numpy(zero_copy_only=False)
+    return classes_of(values, (first_row + first).tolist(), classes, names, labels_are)[places]
 
 
-def _looked_up(
-    column: Any, classes: int, names: Sequence[Any] | None, labels_are: str | None, first_row: int
-) -> np.ndarray:
-    """The same one value at a time, of which there are few."""
+def _decoded(column: Any) -> Any:
+    """A dictionary may hold its values in any order, and those of no row."""
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _distinct(column: Any) -> tuple[Any, np.ndarray]:
+    """The values of a column in the order in which they come first, and the place of each row's among them."""
     encoded = column.dictionary_encode()
     encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    places, values, found = encoded.indices.to_numpy(), encoded.dictionary.to_pylist(), []
-    # Backwards, so that what stays for each value is the first row that has it.
-    first_of = np.empty(len(values), dtype=np.int64)
-    first_of[places[::-1]] = np.arange(len(places))[::-1]
-    for value, row in zip(values, first_row + first_of):
-        try:
-            found.append(class_of(value, int(row), classes, names, labels_are))
-        except (TypeError, ValueError) as error:
-            raise RowError(str(error), int(row)) from None
-    return np.asarray(found, dtype=np.uint32)[places]
+    return encoded.dictionary, encoded.indices.to_numpy()
 
 
 def lists(offsets: np.ndarray, indices: np.ndarray, names: Any = None) -> Any:
@@ -145,22 +129,20 @@ def groups(column: Any, known: dict[str, int], *, first_row: int = 0) -> np.ndar
     >>> groups(pa.array(["north", "south", "north"]), {"north": 0, "south": 1}).tolist()
     [0, 1, 0]
     """
-    numbers = np.empty(len(column), dtype=np.uint32)
-    # Few groups and many rows: each value is looked up once.
-    encoded = column.dictionary_encode()
-    encoded = encoded.combine_chunks() if isinstance(encoded, pa.ChunkedArray) else encoded
-    if encoded.null_count:
+    column = _decoded(column)
+    if column.null_count:
         row = first_row + _first(column.is_null())
         raise RowError(f"row {row} has no group: leave it out, or name its group", row)
+    # Few groups and many rows: each value is looked up once.
+    distinct, of_row = _distinct(column)
     places = []
-    for place, value in enumerate(encoded.dictionary.to_pylist()):
+    for place, value in enumerate(distinct.to_pylist()):
         number = known.get(group_text(value))
         if number is None:
-            row = first_row + int(np.flatnonzero(encoded.indices.to_numpy() == place)[0])
+            row = first_row + int(np.flatnonzero(of_row == place)[0])
             raise RowError(f"the group of row {row} is {value!r}, which is none of those that calibrated", row)
         places.append(number)
-    numbers[:] = np.asarray(places, dtype=np.uint32)[encoded.indices.to_numpy()] if places else []
-    return numbers
+    return np.asarray(places, dtype=np.uint32)[of_row]
 
 
 def weights(column: Any, *, first_row: int = 0) -> np.ndarray:

@@ -53,7 +53,7 @@ class SplitConformalClassifier:
     randomized : bool, default True
         Whether APS, RAPS and SAPS draw; without, they are conservative. A score object says so itself.
     random_state : int, default 0
-        Seed of the draws. A row's draw depends on the seed and the row alone.
+        Seed of the draws, and of the division of the rows in `tune`. A row's draw depends on the seed and the row alone.
     n_threads : int, optional
         Threads, up to 1,024; one per core if None. Results do not depend on it.
     masked : {"allowed", "never"}, default "allowed"

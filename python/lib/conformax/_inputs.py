@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -20,6 +20,14 @@ _BLOCK = 1 << 21
 
 
 Blocks = Callable[[], Iterator[tuple[int, np.ndarray]]]
+
+
+class RowError(ValueError):
+    """A row that cannot be read: `row` is its place, counted from the first row of the first batch."""
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
 
 
 class Logits:
@@ -58,7 +66,11 @@ class Logits:
             return _of_polars(data)
         if package == "pyarrow":
             return _of_arrow(data)
-        return _of_array(as_array(data))
+        array = as_array(data)
+        if array.ndim == 0:
+            sparse = "; a sparse matrix is made one by .toarray()" if hasattr(data, "toarray") else ""
+            raise TypeError(f"logits must be an array of rows and classes, got {type(data).__name__}{sparse}")
+        return _of_array(array)
 
     def array(self) -> np.ndarray:
         """All rows as one array; a copy where they came in blocks."""
@@ -169,12 +181,23 @@ def _of_pandas(frame: Any) -> Logits:
     return _converted(
         frame.shape,
         lambda first, last: frame.iloc[first:last].to_numpy(dtype=wide, na_value=np.nan),
-        _distinct(frame.columns.tolist()),
+        _of_classes(frame.columns.tolist()),
     )
 
 
-def _distinct(columns: list[Any]) -> list[Any]:
-    """Names of columns, each of which must be another."""
+def _of_classes(columns: list[Any]) -> list[Any]:
+    """Names of columns, each of which must be another, and a class: one that is none would be in every set.
+
+    >>> _of_classes(["cat", "dog", "label"])
+    Traceback (most recent call last):
+    ...
+    ValueError: column 'label' would be a class: leave it out of the logits
+    """
+    strangers = [name for name in columns if name in ("label", "labels")]
+    # What pandas calls a column that has no name in a file, as the index of the frame that was written there has none.
+    strangers += [name for name in columns if isinstance(name, str) and re.fullmatch(r"Unnamed: \d+", name)]
+    if strangers:
+        raise ValueError(f"column {strangers[0]!r} would be a class: leave it out of the logits")
     repeated = [name for place, name in enumerate(columns) if name in columns[:place]]
     if repeated:
         raise ValueError(f"there are two columns {repeated[0]!r}")
@@ -186,7 +209,7 @@ def _of_polars(data: Any) -> Logits:
         raise TypeError("logits are a lazy frame: collect it first")
     if not hasattr(data, "columns"):
         return _of_arrow(data.to_arrow())
-    return _converted(data.shape, lambda first, last: _floats(data[first:last].to_numpy()), data.columns)
+    return _converted(data.shape, lambda first, last: _floats(data[first:last].to_numpy()), _of_classes(data.columns))
 
 
 def _of_arrow(data: Any) -> Logits:
@@ -208,7 +231,7 @@ def _of_columns(table: Any) -> Logits:
         columns = table.slice(first, last - first).columns
         return _floats(np.stack([column.to_numpy() for column in columns], axis=1))
 
-    return _converted((table.num_rows, table.num_columns), read, _distinct(table.column_names))
+    return _converted((table.num_rows, table.num_columns), read, _of_classes(table.column_names))
 
 
 class _Bits(np.ndarray):
@@ -295,26 +318,36 @@ or labels_are="names"
     ...
     ValueError: label at row 1 is -1, but with 3 classes labels lie in 0..3
     """
-    if labels_are not in (None, "indices", "names"):
-        raise ValueError(f'labels_are must be "indices" or "names", got {labels_are!r}')
-    if labels_are == "names" and names is None:
-        raise ValueError('labels_are="names" needs the names of the classes, which are not known')
     labels = np.atleast_1d(_label_array(data))
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise ValueError(f"labels must have one dimension, a class per row, got {labels.ndim}")
+    try:
+        return classes_of(labels, range(len(labels)), classes, names, labels_are)
+    except RowError as error:
+        raise ValueError(str(error)) from None
+
+
+def classes_of(
+    labels: np.ndarray, rows: Sequence[int], classes: int, names: Sequence[Any] | None, labels_are: str | None
+) -> np.ndarray:
+    """The class of each label by that rule; one that is none is a `RowError` of its row."""
+    if labels_are not in (None, "indices", "names"):
+        raise ValueError(f'labels_are must be "indices" or "names", got {labels_are!r}')
+    if labels_are == "names" and names is None:
+        raise ValueError('labels_are="names" needs the names of the classes, which are not known')
     if labels.dtype.kind in "iu" and labels_are != "names":
-        return _checked_indices(labels, classes, names, labels_are)
+        return _checked_indices(labels, rows, classes, names, labels_are)
     index = _index_of(names)
     # Labels repeat, so each is looked up once.
     found: dict[Any, int] = {}
     out = np.empty(len(labels), dtype=np.uint32)
-    for row, label in enumerate(labels.tolist()):
+    for place, label in enumerate(labels.tolist()):
         key = (type(label), label)
         if key not in found:
-            found[key] = _class_of(label, row, classes, names, index, labels_are)
-        out[row] = found[key]
+            found[key] = _class_of(label, rows[place], classes, names, index, labels_are)
+        out[place] = found[key]
     return out
 
 
@@ -328,16 +361,13 @@ def _label_array(data: Any) -> np.ndarray:
 
 
 def _checked_indices(
-    labels: np.ndarray, classes: int, names: Sequence[Any] | None, labels_are: str | None
+    labels: np.ndarray, rows: Sequence[int], classes: int, names: Sequence[Any] | None, labels_are: str | None
 ) -> np.ndarray:
     if labels.size and labels_are is None:
-        _ask_about_integers(int(labels[0]), 0, names)
+        _ask_about_integers(int(labels[0]), rows[0], names)
     outside = np.flatnonzero((labels < 0) | (labels >= classes))
     if outside.size:
-        row = int(outside[0])
-        raise ValueError(
-            f"label at row {row} is {labels[row]}, but with {classes} classes labels lie in 0..{classes}"
-        )
+        _outside(labels[outside[0]], rows[outside[0]], classes)
     return labels.astype(np.uint32)
 
 
@@ -345,10 +375,12 @@ def _class_of(
     label: Any, row: int, classes: int, names: Sequence[Any] | None, index: dict[Any, int], labels_are: str | None
 ) -> int:
     """The class of one label."""
+    if _is_missing(label):
+        raise RowError(f"label at row {row} is missing", row)
     if labels_are == "names":
         place = index.get(label, index.get(str(label)))
         if place is None:
-            raise ValueError(f"label at row {row} is {label!r}, which is none of the {len(names or ())} classes")
+            raise RowError(f"label at row {row} is {label!r}, which is none of the {len(names or ())} classes", row)
         return place
     truth = _truth(label)
     if (whole := _whole_number(label)) is not None:
@@ -360,20 +392,20 @@ def _class_of(
     elif truth is not None:
         return int(truth) if truth < classes else _outside(label, row, classes)
     elif labels_are == "indices":
-        raise ValueError(f"label at row {row} is {label!r}, which is not an index")
+        raise RowError(f"label at row {row} is {label!r}, which is not an index", row)
     else:
         place = index.get(label)
     if place is not None:
         return place
     if isinstance(label, float):
-        raise ValueError(f"label at row {row} is {label!r}, which is not a whole number")
+        raise RowError(f"label at row {row} is {label!r}, which is not a whole number", row)
     if names is None:
         raise TypeError(f"label at row {row} is {label!r}, a name, but `classes` are not given: wanted integers")
-    raise ValueError(f"label at row {row} is {label!r}, which is none of the {len(names)} classes")
+    raise RowError(f"label at row {row} is {label!r}, which is none of the {len(names)} classes", row)
 
 
-def _outside(label: Any, row: int, classes: int) -> int:
-    raise ValueError(f"label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}")
+def _outside(label: Any, row: int, classes: int) -> NoReturn:
+    raise RowError(f"label at row {row} is {label}, but with {classes} classes labels lie in 0..{classes}", row)
 
 
 def _index_of(names: Sequence[Any] | None) -> dict[Any, int]:
@@ -387,9 +419,10 @@ def _index_of(names: Sequence[Any] | None) -> dict[Any, int]:
 def _ask_about_integers(label: Any, row: int, names: Sequence[Any] | None) -> None:
     """An error where an integer may mean either."""
     if integers_are_names(names):
-        raise ValueError(
+        raise RowError(
             f"label at row {row} is {label}, an index or a name, for classes have integers for names: say "
-            'labels_are="indices" or labels_are="names"'
+            'labels_are="indices" or labels_are="names"',
+            row,
         )
 
 
@@ -397,13 +430,6 @@ def integers_are_names(names: Sequence[Any] | None) -> bool:
     """Whether classes have integers for names, other than those that merely count."""
     known = [] if names is None else [_whole_number(name) for name in np.asarray(names).tolist()]
     return any(name is not None for name in known) and known != list(range(len(known)))
-
-
-def class_of(
-    label: Any, row: int, classes: int, names: Sequence[Any] | None, labels_are: str | None = None
-) -> int:
-    """The class of one label, by the rule of `as_labels`; messages call it that of this row."""
-    return _class_of(label, row, classes, names, _index_of(names), labels_are)
 
 
 def _whole_number(label: Any) -> int | None:
@@ -417,6 +443,11 @@ def _whole_number(label: Any) -> int | None:
     if isinstance(label, str) and (read := re.fullmatch(r"([+-]?[0-9]+)(\.0*)?", label)):
         return int(read[1])
     return None
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN and the marks of pandas, which compare as neither equal nor unequal."""
+    return label is None or type(label).__name__ in ("NAType", "NaTType") or (label != label) is True
 
 
 def _truth(label: Any) -> bool | None:

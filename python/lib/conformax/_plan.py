@@ -9,6 +9,7 @@ from typing import Any
 from . import _conformax
 from ._levels import level as level_of
 from ._levels import levels
+from ._schemes import group_text
 
 _USUAL_ROWS = (100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 _USUAL_PRECISIONS = (0.05, 0.02, 0.01, 0.005)
@@ -77,7 +78,11 @@ def plan(
 
 def _groups(groups: Iterable[Any], level: str, probability: float, delta: str | None) -> list[dict[str, Any]]:
     rows = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-    counts = sorted(Counter(rows).items(), key=lambda counted: (counted[1], str(counted[0])))
+    n_of = Counter(rows)
+    for group in n_of:
+        # Calibration refuses a row without a group, so none is planned for.
+        group_text(group, rows.index(group))
+    counts = sorted(n_of.items(), key=lambda counted: (counted[1], str(counted[0])))
     needed = _conformax.rows_needed(level, delta)
     return [{"group": group, "rows_needed": needed, **_outlook(n, level, probability, delta)} for group, n in counts]
 

@@ -46,8 +46,7 @@ class ApsScore(ScoreRule):
     random_state: int = 0
 
     def _compiled(self) -> _conformax.Score:
-        randomized = as_truth(self.randomized, "randomized")
-        return _conformax.Score("aps", randomized=randomized, seed=as_seed(self.random_state))
+        return _conformax.Score("aps", **_draw(self))
 
 
 @dataclass(frozen=True)
@@ -70,8 +69,7 @@ class RapsScore(ScoreRule):
             lambda_=as_number(self.lambda_, "lambda_"),
             k_reg=as_count(self.k_reg, "k_reg"),
             penalty=self.penalty,
-            randomized=as_truth(self.randomized, "randomized"),
-            seed=as_seed(self.random_state),
+            **_draw(self),
         )
 
 
@@ -84,12 +82,7 @@ class SapsScore(ScoreRule):
     random_state: int = 0
 
     def _compiled(self) -> _conformax.Score:
-        return _conformax.Score(
-            "saps",
-            lambda_=as_number(self.lambda_, "lambda_"),
-            randomized=as_truth(self.randomized, "randomized"),
-            seed=as_seed(self.random_state),
-        )
+        return _conformax.Score("saps", lambda_=as_number(self.lambda_, "lambda_"), **_draw(self))
 
 
 @dataclass(frozen=True)
@@ -106,6 +99,14 @@ class MarginScore(ScoreRule):
 
     def _compiled(self) -> _conformax.Score:
         return _conformax.Score("margin")
+
+
+def _draw(score: ApsScore | RapsScore | SapsScore) -> dict[str, Any]:
+    """What a score draws with; a seed without a draw would go unheard."""
+    drawn = {"randomized": as_truth(score.randomized, "randomized"), "seed": as_seed(score.random_state)}
+    if drawn["seed"] and not drawn["randomized"]:
+        raise ValueError(f"random_state is the seed of the draws, and {score} draws nothing: leave one out")
+    return drawn
 
 
 ALIASES = {"lam_reg": "lambda_", "kreg": "k_reg"}
@@ -138,12 +139,27 @@ def compiled_score(
     randomized: bool = True,
     random_state: int = 0,
 ) -> _conformax.Score:
-    """The compiled score of a name with parameters, or of an object, which carries its own."""
+    """The compiled score of a name with parameters, or of an object, which carries its own.
+
+    `random_state` seeds more than draws, so beside an object it may say the same as that.
+
+    >>> compiled_score(ApsScore(), random_state=7)
+    Traceback (most recent call last):
+    ...
+    ValueError: ApsScore(randomized=True, random_state=0) has a seed of its own, so random_state=7 would not reach its \
+draws: give it to the score object too
+    """
     if isinstance(score, ScoreRule):
         given = {"gamma": gamma, "lambda_": lambda_, "k_reg": k_reg, "randomized": None if randomized else randomized}
         for name, value in given.items():
             if value is not None:
                 raise ValueError(f"{name} belongs to the score object, {score}; it must not be given beside it")
+        seed = as_seed(random_state)
+        if seed and getattr(score, "random_state", seed) != seed:
+            raise ValueError(
+                f"{score} has a seed of its own, so random_state={seed} would not reach its draws: give it to the score "
+                "object too"
+            )
         return score._compiled()
     if not isinstance(score, str):
         raise TypeError(f"score must be a name or a score object, got {type(score).__name__}")

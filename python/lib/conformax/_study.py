@@ -9,7 +9,7 @@ from typing import Any
 from . import _conformax
 from ._inputs import Logits, as_labels
 from ._levels import level
-from ._parameters import as_seed, as_threads
+from ._parameters import as_count, as_seed, as_threads
 
 
 def compare(
@@ -34,6 +34,8 @@ def compare(
     >>> [record["procedure"] for record in records]
     ['InvProb', 'RAPS', 'log-margin', '1.5-entmax', 'sparsemax', 'opt-entmax']
     """
+    if as_count(splits, "splits") < 1:
+        raise ValueError("splits must be at least 1, got 0")
     rows = Logits.of(logits)
     found = json.loads(
         _conformax.compare(

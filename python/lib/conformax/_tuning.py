@@ -39,6 +39,9 @@ def _expect(params: Any, wanted: str, over: Any) -> None:
 
 
 def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
+    if isinstance(grid, dict) and set(grid) != set(names):
+        wanted, found = ", ".join(names), ", ".join(map(str, grid))
+        raise ValueError(f"grid must have values for {wanted}, and has some for {found}")
     rule = params._rule()
     lambdas: Any = [rule.lambda_]
     orders: Any = [rule.k_reg]

@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_method_params, _num_samples, check_i
 
 from . import _conformax
 from ._classifier import SplitConformalClassifier
+from ._rules import ScoreRule
 
 
 class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -29,7 +30,7 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     prefit : bool, default False
         Whether `estimator` is fitted and all rows calibrate. They must not be the rows it was fitted on.
     random_state : int or RandomState, default 0
-        Seed of the split and of randomised scores; None for another one every time.
+        Seed of the split and of randomised scores, of which a score object has its own; None for another one every time.
     conformity_score : str or score object, default "entmax"
         `score` of `SplitConformalClassifier`; an estimator's own `score` is its accuracy.
     gamma, alpha, confidence_level, lambda_, k_reg, randomized, n_threads, masked, empty
@@ -196,7 +197,9 @@ class WrapClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _conformal(self, seed: int) -> SplitConformalClassifier:
         shared = {name: getattr(self, name) for name in self._shared}
-        return SplitConformalClassifier(self.conformity_score, random_state=seed, labels_are="names", **shared)
+        # The seed of the split is no affair of a score object, which has one for its own draws.
+        drawn = {} if isinstance(self.conformity_score, ScoreRule) else {"random_state": seed}
+        return SplitConformalClassifier(self.conformity_score, labels_are="names", **drawn, **shared)
 
     def _logits(self, X: Any) -> np.ndarray:
         """Rows × `classes_`; a class the estimator has not seen has logit −∞."""

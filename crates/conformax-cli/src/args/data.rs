@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use conformax_io::{ClassNames, Data, Input, LabelUse, LabelsAre, Source, SourceOptions, printable};
+use conformax_io::{
+    ClassNames, Data, Error, Input, LabelUse, LabelsAre, Problem, Source, SourceOptions, printable,
+};
 
 use crate::failure::Failure;
 
@@ -83,8 +85,7 @@ impl From<InputKind> for Input {
 impl DataArgs {
     /// Opens the data as given.
     pub(crate) fn open(&self, labels: LabelUse) -> Result<Source, Failure> {
-        let options = self.options(labels, self.read_names()?);
-        Ok(Source::open(&self.data(), &options)?)
+        self.open_with(labels, |_| {})
     }
 
     /// The same with more options.
@@ -95,7 +96,38 @@ impl DataArgs {
     ) -> Result<Source, Failure> {
         let mut options = self.options(labels, self.read_names()?);
         adjust(&mut options);
-        Ok(Source::open(&self.data(), &options)?)
+        Source::open(&self.data(), &options).map_err(|error| self.of_names(error, options.names.as_ref()))
+    }
+
+    /// The error of a file of names, where there are not as many as there are classes.
+    fn of_names(&self, error: Error, given: Option<&ClassNames>) -> Failure {
+        match (error.problem(), &self.names, given) {
+            (Problem::ClassesDiffer { wanted, found }, Some(path), Some(names))
+                if names.as_slice().len() == *wanted =>
+            {
+                let data = self.describe();
+                Failure::of_file(path, format_args!("names {wanted} classes, and {data} has {found}"))
+            }
+            _ => error.into(),
+        }
+    }
+
+    /// Whether it says nothing of how to read what it names.
+    pub(crate) fn is_plain(&self) -> bool {
+        let Self { data: _, logits, labels, logits_column, label_column, .. } = self;
+        let Self { classes, drop, keep, labels_are, input, names, .. } = self;
+        logits.is_none()
+            && labels.is_none()
+            && [logits_column, label_column].iter().all(|name| name.is_none())
+            && [classes, drop, keep].iter().all(|columns| columns.is_empty())
+            && labels_are.is_none()
+            && input.is_none()
+            && names.is_none()
+    }
+
+    /// Whether no rows are named.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.data.is_empty() && self.logits.is_none()
     }
 
     /// The names of `--names`.
@@ -185,12 +217,22 @@ fn typed(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
 }
 
-/// A word as a POSIX shell takes it for one.
+/// A word as a shell takes it for one; what no terminal should be sent is written as `$'…'` has it.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=:,./@%".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
+    match () {
+        () if !word.is_empty() && word.chars().all(plain) => word.to_owned(),
+        () if printable(word).to_string() == word => format!("'{}'", word.replace('\'', r"'\''")),
+        () => format!("$'{}'", word.bytes().map(escaped).collect::<String>()),
+    }
+}
+
+/// A byte between `$'` and `'`. Three octal digits end there, whatever follows.
+fn escaped(byte: u8) -> String {
+    match byte {
+        b'\'' | b'\\' => format!("\\{}", char::from(byte)),
+        b' '..=b'~' => char::from(byte).to_string(),
+        _ => format!("\\{byte:03o}"),
     }
 }
 
@@ -204,5 +246,12 @@ mod tests {
         assert_eq!(quoted("my data.csv"), "'my data.csv'");
         assert_eq!(quoted("it's"), r"'it'\''s'");
         assert_eq!(quoted(""), "''");
+        assert_eq!(quoted("größe"), "'größe'");
+    }
+
+    #[test]
+    fn words_are_escaped_where_a_terminal_would_act_on_them() {
+        assert_eq!(quoted("it's\u{1b}[2J\\7.csv"), r"$'it\'s\033[2J\\7.csv'");
+        assert_eq!(quoted("\u{202e}"), r"$'\342\200\256'");
     }
 }

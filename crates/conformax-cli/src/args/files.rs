@@ -21,11 +21,7 @@ impl Files {
     fn expect_apart(&self) -> Result<(), Failure> {
         let files = self.written.iter().filter(|path| !Output::is_special(path));
         for output in files {
-            if let Some(input) = self.read.iter().find(|input| holds(input, output)) {
-                let what = match input == output {
-                    true => "is read too".to_owned(),
-                    false => format!("is the same file as {}, which is read", name(input)),
-                };
+            if let Some(what) = self.read.iter().find_map(|input| shared(input, output)) {
                 return Err(Failure::of_file(output, format_args!("{what}: name another output")));
             }
         }
@@ -33,16 +29,31 @@ impl Files {
     }
 }
 
-/// Whether the output is the input, or a shard of it.
-fn holds(input: &Path, output: &Path) -> bool {
+/// What the output has to do with the input, where it is that or a shard of it.
+fn shared(input: &Path, output: &Path) -> Option<String> {
+    let same = |path: &Path| format!("is the same file as {}, which is read", name(path));
     if input == Path::new("-") {
-        return is_same_file(Path::new("/dev/stdin"), output);
+        return is_same_file(Path::new("/dev/stdin"), output).then(|| same(input));
     }
-    let shards = Format::of_name(output).and_then(|_| std::fs::read_dir(input).ok());
-    match shards {
-        Some(shards) => shards.flatten().any(|shard| is_same_file(&shard.path(), output)),
-        None => is_same_file(input, output),
+    if input == output {
+        return Some("is read too".to_owned());
     }
+    // What is no data is no shard, and may lie among them.
+    let Some(shards) = Format::of_name(output).and_then(|_| std::fs::read_dir(input).ok()) else {
+        return is_same_file(input, output).then(|| same(input));
+    };
+    if is_in(input, output) {
+        return Some(format!("would lie in {}, whose files are read", name(input)));
+    }
+    let mut shards = shards.flatten().map(|shard| shard.path());
+    shards.find(|shard| is_same_file(shard, output)).map(|shard| same(&shard))
+}
+
+/// Whether a file lies in a folder, or would.
+fn is_in(folder: &Path, file: &Path) -> bool {
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let of_file = std::fs::canonicalize(parent.unwrap_or(Path::new(".")));
+    of_file.is_ok_and(|of_file| std::fs::canonicalize(folder).is_ok_and(|folder| folder == of_file))
 }
 
 fn name(input: &Path) -> String {

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use clap::{ArgGroup, Args};
 use conformax::{Alpha, Loss, Prior, Scheme, Taxonomy};
 use conformax_io::{
-    Beside, ClassNames, Error, Problem, Source, SourceOptions, printable, read_label_weights, read_matrix,
-    read_numbers_per_class, read_per_class,
+    Beside, ClassNames, Clusters, Error, Problem, Source, SourceOptions, printable, read_clusters,
+    read_label_weights, read_matrix, read_numbers_per_class,
 };
 
-use super::delta;
+use super::{By, delta};
 use crate::failure::Failure;
 
 const HEADING: &str = "Coverage where it matters";
@@ -19,8 +19,8 @@ const HEADING: &str = "Coverage where it matters";
 #[command(group = ArgGroup::new("scheme").multiple(false))]
 pub(crate) struct SchemeArgs {
     /// A threshold for each: `class`, the name of a COLUMN of groups, or a FILE with the cluster of each class.
-    #[arg(long, value_name = "WHAT", group = "scheme", help_heading = HEADING)]
-    by: Option<String>,
+    #[arg(long, value_name = "WHAT", group = "scheme", help_heading = HEADING, value_parser = By::named)]
+    by: Option<By>,
     /// A threshold for each of N clusters of classes that are found on rows which then do not calibrate [default: as
     /// many as the rows tell apart].
     #[arg(long, value_name = "N", num_args = 0..=1, group = "scheme", help_heading = HEADING)]
@@ -60,8 +60,7 @@ pub(crate) struct Asked {
 impl SchemeArgs {
     /// The column to read beside the logits.
     fn columns(&self) -> (Option<&str>, Option<&str>) {
-        let by = self.by.as_deref().filter(|by| *by != "class" && !Path::new(by).is_file());
-        (by, self.weights.as_deref())
+        (self.by.as_ref().and_then(By::column), self.weights.as_deref())
     }
 
     /// The error of groups or weights by the true label, which rows to come do not have.
@@ -88,7 +87,7 @@ impl SchemeArgs {
     /// Every file that is named.
     pub(crate) fn files(&self) -> impl Iterator<Item = PathBuf> {
         let Self { by, label_weights, severity, cost, prior, .. } = self;
-        let files = [&by.as_ref().map(PathBuf::from), label_weights, severity, cost, prior].map(Clone::clone);
+        let files = [&by.as_ref().and_then(By::file), label_weights, severity, cost, prior].map(Clone::clone);
         files.into_iter().flatten()
     }
 
@@ -127,17 +126,18 @@ impl SchemeArgs {
             beside.column = Some(column.clone());
             Scheme::RowWeights
         } else {
-            Scheme::Groups(match self.by.as_deref() {
+            Scheme::Groups(match &self.by {
                 None if self.truncate_ranks => Taxonomy::Label,
                 None => Taxonomy::All,
-                Some("class") => Taxonomy::Label,
-                Some(path) if Path::new(path).is_file() => {
-                    let (clusters, called) = clusters_of(Path::new(path), classes, names)?;
-                    beside.clusters = called;
-                    Taxonomy::Cluster(clusters)
+                Some(By::Class) => Taxonomy::Label,
+                Some(By::Clusters(path)) => {
+                    let Clusters { of_class, names } =
+                        expect_shared(read_clusters(path, classes, names)?, path)?;
+                    beside.clusters = names;
+                    Taxonomy::Cluster(of_class.into_iter().map(Some).collect())
                 }
-                Some(column) => {
-                    beside.column = Some(column.to_owned());
+                Some(By::Column(column)) => {
+                    beside.column = Some(column.clone());
                     Taxonomy::Group(1)
                 }
             })
@@ -168,34 +168,13 @@ fn is_estimated(path: &Path) -> bool {
     value.is_some_and(|value| value["estimated"] == true)
 }
 
-/// The cluster of each class, and what clusters are called: they are numbered in the order of the classes.
-fn clusters_of(
-    path: &Path,
-    classes: usize,
-    names: Option<&ClassNames>,
-) -> Result<(Vec<Option<u32>>, Vec<String>), Failure> {
-    let called = read_per_class(path, classes, names)?;
-    let mut known: Vec<&String> = Vec::new();
-    let clusters = called.iter().map(|name| {
-        let number = known.iter().position(|other| *other == name).unwrap_or_else(|| {
-            known.push(name);
-            known.len() - 1
-        });
-        match name.as_str() {
-            "" => Err(Error::new(path, Problem::PerClass("a class has no cluster".to_owned()))),
-            _ => Ok(Some(number as u32)),
-        }
-    });
-    let clusters: Vec<Option<u32>> = clusters.collect::<Result<_, _>>()?;
-    if known.len() == classes && classes > 2 {
+/// Clusters of which some has several classes.
+fn expect_shared(clusters: Clusters, path: &Path) -> Result<Clusters, Error> {
+    let (found, classes) = (clusters.names.len(), clusters.of_class.len());
+    if found == classes && classes > 2 {
         let message =
             "every class has a cluster of its own: --by class does that, and weights are --label-weights";
-        return Err(Error::new(path, Problem::PerClass(message.to_owned())).into());
+        return Err(Error::new(path, Problem::PerClass(message.to_owned())));
     }
-    // A number says little on its own.
-    let called = known.iter().map(|name| match name.bytes().all(|byte| byte.is_ascii_digit()) {
-        true => format!("cluster {name}"),
-        false => (*name).clone(),
-    });
-    Ok((clusters, called.collect()))
+    Ok(clusters)
 }

@@ -15,14 +15,14 @@ pub(crate) struct ScoreArgs {
     #[arg(long, value_name = "G")]
     gamma: Option<Gamma>,
     /// Penalty of raps [default: 0.01] or weight of saps [default: 0.1].
-    #[arg(long, value_name = "L", aliases = ["lam-reg", "lam_reg", "penalty"])]
+    #[arg(long, value_name = "L", aliases = ["lam-reg", "lam_reg"])]
     lambda: Option<f64>,
     /// Ranks that raps leaves without penalty [default: 5].
     #[arg(long, value_name = "K", aliases = ["kreg", "k_reg"])]
     k_reg: Option<u32>,
-    /// Leave the label's own penalty out of the random term of raps.
-    #[arg(long)]
-    fixed_penalty: bool,
+    /// Whether the label's own penalty is part of the random term of raps: randomized or fixed [default: randomized].
+    #[arg(long, value_name = "KIND", value_parser = penalty)]
+    penalty: Option<Penalty>,
     /// No random draw in aps, raps and saps: the largest value that the draw can give.
     #[arg(long, conflicts_with = "seed")]
     not_randomized: bool,
@@ -37,10 +37,19 @@ impl ScoreArgs {
             gamma: self.gamma,
             lambda: self.lambda.map(Lambda::new).transpose()?,
             k_reg: self.k_reg,
-            penalty: self.fixed_penalty.then_some(Penalty::Fixed),
+            penalty: self.penalty,
             draw: if self.not_randomized { Some(Draw::Conservative) } else { self.seed.map(Draw::Seeded) },
         };
         Ok(ScoreSpec::named(&self.score, parameters)?)
+    }
+}
+
+/// The word that Python and studies have too; other libraries call a number so.
+fn penalty(text: &str) -> Result<Penalty, String> {
+    match text {
+        "randomized" => Ok(Penalty::Randomized),
+        "fixed" => Ok(Penalty::Fixed),
+        _ => Err("wanted randomized or fixed; what TorchCP calls penalty is --lambda".to_owned()),
     }
 }
 

@@ -1,11 +1,10 @@
 //! How the sets of each group fared.
 
-use std::path::Path;
-
 use conformax::{GroupTally, Scheme, Taxonomy, Verdict, interval_of_share};
-use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_per_class};
+use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_clusters};
 use serde::Serialize;
 
+use crate::args::By;
 use crate::chart::bar;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -25,7 +24,7 @@ pub(super) enum Apart {
 
 impl Apart {
     /// As asked, or as the model's thresholds differ.
-    pub(super) fn new(by: Option<&str>, model: &Loaded) -> Result<Self, Failure> {
+    pub(super) fn new(by: Option<&By>, model: &Loaded) -> Result<Self, Failure> {
         let Model { scheme, beside, classes, names, .. } = &model.model;
         let own = match (scheme, &beside.column) {
             (Scheme::Groups(Taxonomy::Group(_)), Some(column)) => {
@@ -39,24 +38,23 @@ impl Apart {
         Ok(match (by, own) {
             (None, None) => Self::Nothing,
             (None, Some(own)) => own,
-            (Some("class"), _) => {
+            (Some(By::Class), _) => {
                 let name = |label: usize| match names {
                     Some(names) => names.as_slice()[label].clone(),
                     None => label.to_string(),
                 };
                 Self::Labels(Taxonomy::Label, (0..*classes).map(name).collect())
             }
-            (Some(path), _) if Path::new(path).is_file() => {
-                let called = read_per_class(Path::new(path), *classes, names.as_ref())?;
-                let mut known = called.clone();
-                known.sort();
-                known.dedup();
-                let place = |name: &String| known.binary_search(name).ok().map(|place| place as u32);
-                Self::Labels(Taxonomy::Cluster(called.iter().map(place).collect()), known)
+            (Some(By::Clusters(path)), _) => {
+                let clusters = read_clusters(path, *classes, names.as_ref())?;
+                let of_class = clusters.of_class.into_iter().map(Some).collect();
+                Self::Labels(Taxonomy::Cluster(of_class), clusters.names)
             }
-            (Some(column), Some(Self::Column(own, groups))) if own == column => Self::Column(own, groups),
-            (Some(column), Some(Self::Column(..))) => Self::AnotherColumn(column.to_owned()),
-            (Some(column), _) => Self::Column(column.to_owned(), None),
+            (Some(By::Column(column)), Some(Self::Column(own, groups))) if own == *column => {
+                Self::Column(own, groups)
+            }
+            (Some(By::Column(column)), Some(Self::Column(..))) => Self::AnotherColumn(column.clone()),
+            (Some(By::Column(column)), _) => Self::Column(column.clone(), None),
         })
     }
 

@@ -1,12 +1,11 @@
 //! How many rows data has of each group, and what they are enough for.
 
-use std::path::{Path, PathBuf};
-
 use conformax::Level;
-use conformax_io::{Block, Data, LabelUse, Source, SourceOptions, printable, read_per_class};
+use conformax_io::{Block, LabelUse, Source, printable, read_clusters};
 use serde::Serialize;
 
 use super::{Outlook, outlook};
+use crate::args::{By, DataArgs};
 use crate::blocks::for_each_block;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -24,10 +23,8 @@ pub(super) struct Group {
 
 /// Where rows come from, and what they are told apart by: classes, a column, or clusters of classes in a file.
 pub(super) struct Counted<'a> {
-    pub(super) data: &'a [PathBuf],
-    pub(super) by: &'a str,
-    pub(super) label_column: Option<String>,
-    pub(super) drop: Vec<String>,
+    pub(super) data: &'a DataArgs,
+    pub(super) by: &'a By,
 }
 
 impl Counted<'_> {
@@ -48,48 +45,40 @@ impl Counted<'_> {
     }
 
     fn counts(&self, console: &mut Console<'_>) -> Result<Vec<(String, u64)>, Failure> {
-        let clusters = Some(Path::new(self.by)).filter(|path| path.is_file());
-        let is_column = self.by != "class" && clusters.is_none();
-        let options = SourceOptions {
-            labels: if is_column { LabelUse::IfPresent } else { LabelUse::Required },
-            label_column: self.label_column.clone(),
-            drop: self.drop.clone(),
-            group_column: is_column.then(|| self.by.to_owned()),
-            ..SourceOptions::default()
-        };
-        let source = Source::open(&Data::Files(self.data.to_vec()), &options)?;
-        let classes = source.classes();
-        let class_name = |label: usize| match source.names() {
-            Some(names) => names.as_slice()[label].clone(),
-            None => label.to_string(),
-        };
-        let of_class: Option<Vec<String>> = match clusters {
-            Some(path) => Some(read_per_class(path, classes, source.names())?),
-            None if is_column => None,
-            None => Some((0..classes).map(class_name).collect()),
+        let column = self.by.column();
+        let labels = if column.is_some() { LabelUse::IfPresent } else { LabelUse::Required };
+        let source =
+            self.data.open_with(labels, |options| options.group_column = column.map(str::to_owned))?;
+        let clusters = match self.by {
+            By::Clusters(path) => Some(read_clusters(path, source.classes(), source.names())?),
+            By::Class | By::Column(_) => None,
         };
         let mut counts: Vec<u64> = Vec::new();
         let source = for_each_block(source, "counting rows", console, |block: &Block, _| {
-            let places = if is_column { block.groups.as_deref() } else { block.labels.as_deref() };
+            let places = if column.is_some() { block.groups.as_deref() } else { block.labels.as_deref() };
             for place in places.unwrap_or_default() {
-                let place = *place as usize;
+                let place = match &clusters {
+                    Some(clusters) => clusters.of_class[*place as usize] as usize,
+                    None => *place as usize,
+                };
                 counts.resize(counts.len().max(place + 1), 0);
                 counts[place] += 1;
             }
             Ok(())
         })?;
-        let names = of_class.unwrap_or_else(|| source.groups().to_vec());
+        let names = match (self.by, clusters) {
+            (_, Some(clusters)) => clusters.names,
+            (By::Column(_), None) => source.groups().to_vec(),
+            (_, None) => class_names(&source),
+        };
         counts.resize(names.len(), 0);
-        let mut groups: Vec<(String, u64)> = Vec::new();
-        for (name, n) in names.into_iter().zip(counts) {
-            // Several classes may be of one cluster.
-            match groups.iter_mut().find(|(known, _)| *known == name) {
-                Some((_, sum)) => *sum += n,
-                None => groups.push((name, n)),
-            }
-        }
-        Ok(groups)
+        Ok(names.into_iter().zip(counts).collect())
     }
+}
+
+fn class_names(source: &Source) -> Vec<String> {
+    let numbers = || (0..source.classes()).map(|class| class.to_string()).collect();
+    source.names().map_or_else(numbers, |names| names.as_slice().to_vec())
 }
 
 pub(super) fn group_table(groups: &[Group], percent: f64, below: f64) -> String {

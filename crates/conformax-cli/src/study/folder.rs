@@ -86,7 +86,10 @@ impl Drop for StudyFolder {
 }
 
 fn create(folder: &Path) -> Result<(), Failure> {
-    Ok(std::fs::create_dir_all(folder).map_err(|error| Error::new(folder, error))?)
+    std::fs::create_dir_all(folder).map_err(|error| match error.kind() {
+        std::io::ErrorKind::AlreadyExists => Failure::of_file(folder, "is a file, and a folder is wanted"),
+        _ => Error::new(folder, error).into(),
+    })
 }
 
 fn fill(mut output: Output, bytes: &[u8]) -> Result<(), Failure> {

@@ -1,6 +1,6 @@
 //! `calibrate`: what it prints, and that it is what the library computes.
 
-use conformax::{Alpha, Level, Masked, Parameters, ScoreSpec, calibrate};
+use conformax::{Alpha, Level, Masked, Parameters, Penalty, ScoreSpec, calibrate};
 use conformax_io::{Input, KeptLevel, Model};
 
 use crate::folder::{Folder, Rows};
@@ -40,6 +40,9 @@ fn parameters_seed_and_policy_reach_the_file() {
     assert_eq!(model.score.to_string(), "raps(lambda=0.1, k_reg=2)");
     assert_eq!(model.score.draw(), Some(conformax::Draw::Seeded(7)));
     assert_eq!(model.masked, Masked::Never);
+    folder.run("calibrate cal.npz --score raps --penalty fixed -o fixed.json").ok();
+    let model = Model::read(&folder.file("fixed.json")).unwrap();
+    assert_eq!(model.score.parameters().penalty, Some(Penalty::Fixed));
     folder.run("calibrate cal.npz --score aps --not-randomized -o plain.json").ok();
     let model = Model::read(&folder.file("plain.json")).unwrap();
     assert_eq!(model.score.draw(), Some(conformax::Draw::Conservative));
@@ -152,8 +155,11 @@ fn parts_put_together_are_the_whole() {
     let parts = folder.run("merge seen4 seen0 seen6 seen1 seen2 seen5 seen3 --json").ok().json();
     assert_eq!(parts["levels"], whole["levels"]);
     folder.run("merge seen4 seen0 seen6 seen1 seen2 seen5 seen3 --expect-coverage").ok();
+    folder.run("calibrate s0.npz --alpha 0.2 --pac 0.1 --partial -o pac").ok();
     for (words, wanted) in [
         ("merge part0 seen1 -o x.json", "some parts are of a calibration and some of an evaluation"),
+        ("merge pac seen1 -o x.json", "some parts are of a calibration and some of an evaluation"),
+        ("merge seen1 pac", "some parts are of a calibration and some of an evaluation"),
         ("merge part0 part1", "name the calibration file to write with -o"),
         ("merge seen0 seen1 -o x.json", "leave out -o"),
         ("merge cal.npz -o x.json", "is data (npz), not a part that `merge` puts together"),
@@ -171,8 +177,8 @@ fn parts_put_together_are_the_whole() {
 fn probabilities_are_pointed_out_and_remembered() {
     let folder = Folder::empty();
     let mut text = String::from("a,b,label\n");
-    (1..60).for_each(|row| {
-        text += &format!("{},{},{}\n", row as f64 / 64.0, 1.0 - row as f64 / 64.0, ["a", "b"][row % 2])
+    (1..200).for_each(|row| {
+        text += &format!("{},{},{}\n", row as f64 / 256.0, 1.0 - row as f64 / 256.0, ["a", "b"][row % 2])
     });
     folder.write("p.csv", text);
     let ran = folder.run("calibrate p.csv -o taken.json").ok();
@@ -180,22 +186,43 @@ fn probabilities_are_pointed_out_and_remembered() {
     let ran = folder.run("calibrate p.csv --input probabilities -o model.json").ok();
     assert!(!ran.err.contains("--input"), "{}", ran.err);
     assert_eq!(Model::read(&folder.file("model.json")).unwrap().input, Input::Probabilities);
+    folder.run("split p.csv --fractions 0.5,0.5 -o half.csv rest.csv").ok();
+    for words in [
+        "calibrate p.csv --thresholds-only --alpha 0.3 -o out --force",
+        "calibrate p.csv --clusters 2 --alpha 0.3 -o out --force",
+        "calibrate p.csv --truncate-ranks --alpha 0.3 -o out --force",
+        "calibrate p.csv --by class --alpha 0.3 -o out --force",
+        "tune p.csv --alpha 0.3 -o out --force",
+        "tune p.csv --rows all --alpha 0.3 -o out --force",
+        "compare p.csv --splits 2",
+        "report p.csv --splits 2 --alpha 0.3 -o page --force",
+        "weigh half.csv rest.csv -o out --force",
+    ] {
+        let run = |input: &str| folder.run(&format!("{words} {input}")).ok().err;
+        assert!(run("").contains("give --input probabilities"), "{words}");
+        assert!(!run("--input probabilities").contains("--input"), "{words}");
+    }
     let plain = folder.run("predict model.json p.csv").ok().out;
     assert_eq!(folder.run("predict model.json p.csv --input probabilities").ok().out, plain);
     let message = folder.run("predict model.json p.csv --input logits").error();
     assert!(message.contains("was calibrated on probabilities"), "{message}");
 }
 
-/// Where true labels are impossible the threshold is infinite: full sets, coverage of 1, and a word about why.
+/// Where true labels are impossible the threshold is infinite: full sets, coverage of 1, and a word about why. A gap
+/// that no double holds is as good as -inf.
 #[test]
 fn impossible_true_labels_are_counted() {
-    let folder = Folder::empty();
-    let mut text = String::from("a,b,label\n");
-    (0..40).for_each(|row| {
-        text += &format!("1.5,{},{}\n", if row < 9 { "-inf" } else { "1" }, if row < 9 { "b" } else { "a" })
-    });
-    folder.write("cal.csv", text);
-    let ran = folder.run("calibrate cal.csv --alpha 0.1 -o model.json").ok();
-    assert!(ran.err.contains("9 of 40 true labels"), "{}", ran.err);
-    assert!(ran.out.contains("1.000 to 1.000"), "{}", ran.out);
+    for (top, bottom) in [("1.5", "-inf"), ("1e308", "-1e308")] {
+        let folder = Folder::empty();
+        let line = |row: usize| match row < 9 {
+            true => format!("{top},{bottom},b\n"),
+            false => "1.5,1,a\n".to_owned(),
+        };
+        folder.write("cal.csv", (0..40).fold("a,b,label\n".to_owned(), |text, row| text + &line(row)));
+        let ran = folder.run("calibrate cal.csv --alpha 0.1 -o model.json").ok();
+        assert!(ran.err.contains("9 of 40 true labels"), "{bottom}: {}", ran.err);
+        assert!(ran.out.contains("1.000 to 1.000"), "{bottom}: {}", ran.out);
+        let sets = folder.run("predict model.json cal.csv").ok().out;
+        assert!(sets.lines().all(|line| line.contains("\"size\":2")), "{bottom}: {sets}");
+    }
 }

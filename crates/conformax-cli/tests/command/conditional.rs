@@ -500,7 +500,7 @@ fn files_per_class_go_by_name() {
             r#"{"c0":1,"c1":1,"c2":1,"c3":1,"c4":1,"c5":1,"c6":1,"c7":1,"c0":2}"#,
             "the class `c0` occurs twice",
         ),
-        ("[1, 1, 1, null, 1, 1, 1, 1]", "``"),
+        ("[1, 1, 1, null, 1, 1, 1, 1]", "the class `c3` has `null`, not a number"),
     ] {
         folder.write("bad.json", text);
         let error = folder.run(&format!("calibrate cal.csv --severity bad.json {DROP} -o x.json")).error();
@@ -557,6 +557,42 @@ fn a_column_of_another_length_is_called_by_its_name() {
         let message = folder.run(&format!("calibrate cal.npz {flag} region -o model.json")).error();
         assert!(message.contains("3 values of `region` for 2 rows of logits"), "{flag}: {message}");
         assert!(!message.contains("labels"), "{flag}: {message}");
+    }
+}
+
+/// One reader of clusters for all that ask: what one refuses, none takes.
+#[test]
+fn a_file_of_clusters_is_read_alike_everywhere() {
+    let (folder, _) = with_methods();
+    folder.run(&format!("calibrate cal.csv {DROP} -o model.json")).ok();
+    folder.write("gap.csv", "class,cluster\nc0,a\nc1,a\nc2,a\nc3,\nc4,b\nc5,b\nc6,b\nc7,b\n");
+    folder.write("list.json", r#"["a", "a", "a", ["b"], "b", "b", "b", "b"]"#);
+    folder.write("off.csv", "c_0,a\nc1,a\nc2,a\nc3,a\nc4,b\nc5,b\nc6,b\nc7,b\n");
+    std::fs::create_dir(folder.file("clusters")).unwrap();
+    for (by, wanted) in [
+        ("gap.csv", "gap.csv: line 5: the class `c3` has no cluster"),
+        ("list.json", "list.json: the class `c3` has a list for its cluster; wanted is a name or a number"),
+        (
+            "off.csv",
+            "off.csv: the class `c0` is left out; line 1, which begins with `c_0`, was taken for a heading",
+        ),
+        ("gone.csv", "gone.csv: No such file"),
+        ("gone.JSON", "gone.JSON: No such file"),
+        ("clusters/gone", "clusters/gone: No such file"),
+    ] {
+        for words in [
+            format!("calibrate cal.csv --by {by} {DROP} -o x.json"),
+            format!("evaluate model.json test.csv --by {by} {DROP}"),
+            format!("plan cal.csv --by {by} {DROP}"),
+        ] {
+            let error = folder.run(&words).error();
+            assert!(error.contains(wanted), "{words}: {error}");
+        }
+    }
+    folder.write("numbers", "c0,1\nc1,1\nc2,1\nc3,\"a, b\"\nc4,\"a, b\"\nc5,2\nc6,2\nc7,2\n");
+    for words in ["calibrate cal.csv -o x.json", "evaluate model.json test.csv", "plan cal.csv"] {
+        let seen = folder.run(&format!("{words} --by numbers {DROP}")).ok().out;
+        assert!(["cluster 1", "cluster 2", "a, b"].iter().all(|name| seen.contains(name)), "{words}: {seen}");
     }
 }
 

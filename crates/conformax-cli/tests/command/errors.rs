@@ -2,7 +2,7 @@
 
 use conformax_io::Model;
 
-use crate::folder::{Folder, Rows};
+use crate::folder::{Folder, Rows, lines};
 
 #[test]
 fn bad_rows_are_named() {
@@ -56,6 +56,10 @@ fn labels_that_name_no_class_are_refused() {
     folder.write("cal.csv", "a,b,label\n1,2,a\n1,2,c\n");
     let message = folder.run("calibrate cal.csv -o m.json").error();
     assert!(message.contains("cal.csv: row 1") && message.contains("`c`"), "{message}");
+    folder.write("z.npy", crate::written::npy("<f4", false, &[2, 2], &[0; 16]));
+    folder.write("y.npy", crate::written::npy("|u1", false, &[2], &[0, 2]));
+    let message = folder.run("calibrate --logits z.npy --labels y.npy -o m.json").error();
+    assert!(message.contains("y.npy: row 1: label 2 is outside 0..2"), "{message}");
     folder.write("only.csv", "a,b\n1,2\n");
     let message = folder.run("calibrate only.csv -o m.json").error();
     assert!(message.contains("has no labels") && message.contains("--label-column"), "{message}");
@@ -79,6 +83,9 @@ fn other_classes_than_the_models_are_refused() {
             assert!(message.contains(wanted) || message.contains("no labels"), "{message}");
         }
     }
+    assert!(folder.run("predict model.json order.csv").error().contains("--classes lists columns"));
+    let ran = folder.run("predict model.json order.csv --classes cat,dog,eel").ok();
+    assert_eq!(lines(&ran.out)[0]["labels"][0], "dog");
     folder.write("names.txt", "cat\neel\ndog\n");
     folder.write("new.npy", crate::written::npy("<f4", false, &[1, 3], &[0; 12]));
     let message = folder.run("predict model.json new.npy --names names.txt").error();

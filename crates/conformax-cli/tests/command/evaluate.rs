@@ -69,6 +69,36 @@ fn rows_the_model_has_seen_are_refused() {
     assert!(ran.out.contains("the law says"), "{}", ran.out);
 }
 
+/// Sets of the top label alone cover as often as it is right, and a law of ranks says nothing of that.
+#[test]
+fn a_coverage_above_the_law_is_explained_where_the_threshold_is_zero() {
+    let folder = Folder::empty();
+    let rows = |from: usize, n: usize| {
+        (from..from + n).fold("a,b,label\n".to_owned(), |text, row| text + &format!("{row}.5,0,a\n"))
+    };
+    folder.write("cal.csv", rows(1, 40));
+    folder.write("test.csv", rows(1000, 500));
+    folder.run("calibrate cal.csv -o model.json").ok();
+    let ran = folder.run("evaluate model.json test.csv").ok();
+    let why = "alpha = 0.1: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
+               accuracy, which may lie above what the law says";
+    assert!(ran.err.contains(why) && ran.out.contains("the law says"), "{}{}", ran.out, ran.err);
+    let ran = folder.run("evaluate model.json test.csv --json").ok();
+    assert!(!ran.err.contains(why), "a machine has the threshold: {}", ran.err);
+}
+
+/// Rows with equal logits are no sign of leakage: the whole flow runs on benchmarks that have some.
+#[test]
+fn a_split_of_a_shipped_benchmark_calibrates_and_passes_the_gate() {
+    let folder = Folder::empty();
+    let data = concat!(env!("CARGO_MANIFEST_DIR"), "/../../benchmarks/trained/newsgroups-minilm/test.npz");
+    std::fs::copy(data, folder.file("data.npz")).unwrap();
+    folder.run("split data.npz --fractions 0.4,0.6 -o cal.npz test.npz").ok();
+    folder.run("calibrate cal.npz --alpha 0.1 -o model.json").ok();
+    let ran = folder.run("evaluate model.json test.npz --expect-coverage").ok();
+    assert!(!ran.err.contains("calibrated or tuned this model"), "{}", ran.err);
+}
+
 /// Trees, quantised models and empty texts give equal rows, which say nothing of one another.
 #[test]
 fn equal_rows_are_not_taken_for_the_same_row() {

@@ -99,7 +99,7 @@ fn columns_may_have_other_names() {
     folder.write("cal.jsonl", (0..30).map(line).collect::<String>());
     folder.run("calibrate cal.jsonl --logits-column z --label-column y -o model.json").ok();
     let message = folder.run("calibrate cal.jsonl --label-column y -o other.json").error();
-    assert!(message.contains("logits"), "{message}");
+    assert!(message.contains("hint: name the right one with --logits-column"), "{message}");
 }
 
 #[test]

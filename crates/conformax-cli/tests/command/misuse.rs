@@ -86,6 +86,13 @@ fn options_that_would_go_unheard_are_refused() {
         ("calibrate cal.npz --partial --json -o m.json", "cannot be used with"),
         ("predict model.json test.npz --format csv -o sets.jsonl", "--format is for standard output"),
         ("predict model.json test.npz -o noext", "sets are written as .parquet, .arrow, .jsonl or .csv"),
+        ("inspect model.json --drop id", "model.json: is a calibration file, of which flags"),
+        ("inspect model.json --input logits", "model.json: is a calibration file, of which flags"),
+        ("calibrate cal.npz --score raps --penalty 0.1 -o m.json", "what TorchCP calls penalty is --lambda"),
+        (
+            "calibrate cal.npz --score saps --penalty fixed -o m.json",
+            "the score saps takes no penalty, got fixed",
+        ),
     ];
     let before = folder.names();
     for (words, wanted) in cases {
@@ -115,6 +122,57 @@ fn numbers_beyond_all_use_are_refused_at_the_option() {
         assert!(message.contains("--threads"), "{message}");
     }
     folder.run("predict model.json test.npz --threads 3").ok();
+}
+
+#[test]
+fn numbers_below_zero_are_told_as_numbers() {
+    let folder = Folder::with_data();
+    for (words, wanted) in [
+        ("calibrate cal.npz --alpha -0.1 -o m.json", "alpha must lie strictly between 0 and 1"),
+        ("calibrate cal.npz --confidence -1 -o m.json", "--confidence"),
+        ("calibrate cal.npz --score raps --lambda -1 -o m.json", "lambda must be"),
+        ("calibrate cal.npz --gamma -2 -o m.json", "gamma must lie between 1 and 16, got -2"),
+        ("calibrate cal.npz --pac -0.5 -o m.json", "wanted a probability between 0 and 1"),
+        ("split cal.npz --seed -1 -o a.npz b.npz", "--seed"),
+        ("inspect cal.npz --threads -1", "--threads"),
+        ("plan --n -5", "--n <N>"),
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted) && !message.contains("tip:"), "{words}: {message}");
+    }
+    assert_eq!(folder.names(), ["cal.npz", "test.npz"]);
+}
+
+/// Nothing but the file, under whatever name standard output goes by.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_file_to_standard_output_comes_alone() {
+    let folder = Folder::with_data();
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        for words in ["calibrate cal.npz", "tune cal.npz", "weigh cal.npz test.npz"] {
+            let ran = folder.run(&format!("{words} -o {name}")).ok();
+            assert!(
+                serde_json::from_str::<serde_json::Value>(&ran.out).is_ok(),
+                "{words} {name}: {}",
+                ran.out
+            );
+        }
+    }
+}
+
+#[test]
+fn a_file_of_names_that_does_not_fit_is_named() {
+    let folder = Folder::with_data();
+    folder.write("two.txt", "ant\nbee\n");
+    folder.write("gap.txt", "ant\nbee\n\ndog\nelk\nfox\n");
+    folder.write("six.txt", "ant\nbee\ncat\ndog\nelk\nfox\n\n\n");
+    for words in ["calibrate cal.npz -o m.json", "inspect cal.npz", "split cal.npz -o a.npz b.npz"] {
+        let message = folder.run(&format!("{words} --names two.txt")).error();
+        assert!(message.contains("two.txt: names 2 classes, and cal.npz has 6"), "{words}: {message}");
+        let message = folder.run(&format!("{words} --names gap.txt")).error();
+        assert!(message.contains("gap.txt: line 3 is empty"), "{words}: {message}");
+        folder.run(&format!("{words} --names six.txt")).ok();
+    }
 }
 
 #[test]
@@ -186,6 +244,13 @@ fn a_model_and_parts_may_come_through_a_pipe() {
     assert!(message.contains("standard input is the calibration file"), "{message}");
     folder.run("calibrate cal.npz --partial -o part").ok();
     folder.run_with("merge - -o merged.json", &folder.read("part")).ok();
+    for words in ["inspect -", "calibrate - -o m.json"] {
+        let message = folder.run_with(words, &folder.read("part")).error();
+        let wanted = "standard input: is a part that `merge` puts together, not data";
+        assert!(message.contains(wanted), "{words}: {message}");
+    }
+    let message = folder.run_with("calibrate - -o m.json", &model).error();
+    assert!(message.contains("standard input: is a calibration file, not data"), "{message}");
     assert_eq!(folder.read("merged.json"), model);
     let csv = folder.run("predict model.json test.npz --format csv").ok().out;
     assert_eq!(folder.run("predict model.json test.npz -o - --format csv").ok().out, csv);
@@ -215,29 +280,39 @@ fn a_full_standard_output_tells_what_was_written() {
 #[test]
 fn no_table_lets_control_characters_through() {
     let folder = Folder::empty();
-    folder.write("c\u{1b}[2J.csv", ROWS.replace("cat", "c\u{1b}[2J\u{7}t"));
-    folder.write("m\u{1b}]0;x\u{7}.json", "");
-    let run = |words: &[&str]| {
+    let (data, model) = ("c\u{1b}[2J.csv", "m\u{1b}]0;x\u{7}.json");
+    let (class, shown) = ("c\u{1b}[2J\u{7}t", "c\\u{1b}[2J\\u{7}t");
+    let line = |row: usize| format!("{}.5,{}.25,{}\n", row % 5, row * 3 % 7, [class, "dog"][row % 2]);
+    folder.write(data, format!("{class},dog,label\n") + &(0..24).map(line).collect::<String>());
+    folder.write(model, "");
+    let run = |code: i32, words: &[&str]| {
         let output = folder.command("").args(words).output().unwrap();
         let seen = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).unwrap()).concat();
         assert!(!seen.contains(|c: char| c.is_control() && c != '\n'), "{words:?}: {seen:?}");
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {seen}");
         seen
     };
-    let (data, model) = ("c\u{1b}[2J.csv", "m\u{1b}]0;x\u{7}.json");
-    run(&["inspect", model]);
-    run(&["calibrate", data, "--alpha", "0.4", "--force", "-o", model]);
-    assert!(run(&["inspect", model]).contains("c\\u{1b}[2J\\u{7}t"));
-    assert!(run(&["inspect", data]).contains("c\\u{1b}[2J\\u{7}t"));
-    run(&["evaluate", model, data]);
-    assert!(run(&["evaluate", model, data, "--allow-seen"]).contains("m\\u{1b}]0;x\\u{7}.json"));
-    run(&["predict", model, data]);
-    run(&["predict", model, data, "-o", "s\u{1b}.csv"]);
-    run(&["split", data, "-o", "a\u{1b}.csv", "b\u{1b}.csv"]);
-    run(&["tune", data, "-o", "t\u{1b}.json"]);
-    run(&["compare", data, "--splits", "2"]);
-    run(&["study", "no\u{1b}.toml", "-o", "o\u{1b}ut"]);
-    run(&["frob\u{1b}nicate"]);
-    run(&["plan", "--alpha", "0.1\u{1b}"]);
+    run(2, &["inspect", model]);
+    run(0, &["calibrate", data, "--alpha", "0.4", "--force", "-o", model]);
+    assert!(run(0, &["inspect", model]).contains(shown));
+    assert!(run(0, &["inspect", data]).contains(shown));
+    run(2, &["evaluate", model, data]);
+    assert!(run(0, &["evaluate", model, data, "--allow-seen"]).contains("m\\u{1b}]0;x\\u{7}.json"));
+    run(0, &["predict", model, data]);
+    run(0, &["predict", model, data, "-o", "s\u{1b}.csv"]);
+    run(0, &["split", data, "-o", "a\u{1b}.csv", "b\u{1b}.csv"]);
+    run(0, &["tune", data, "-o", "t\u{1b}.json"]);
+    let advice = run(0, &["compare", data, "--splits", "2"]);
+    assert!(advice.contains(r"conformax split $'c\033[2J.csv' --fractions"), "{advice}");
+    run(0, &["report", data, "--splits", "2", "--alpha", "0.4", "-o", "r\u{1b}"]);
+    assert!(run(0, &["plan", data, "--by", "class"]).contains(shown));
+    assert!(run(0, &["weigh", "a\u{1b}.csv", "b\u{1b}.csv", "-o", "w\u{1b}"]).contains(shown));
+    run(0, &["calibrate", data, "--alpha", "0.4", "--partial", "-o", "p\u{1b}"]);
+    run(0, &["merge", "p\u{1b}", "-o", "n\u{1b}.json"]);
+    run(2, &["merge", "p\u{1b}", "p\u{1b}", "-o", "n\u{1b}.json", "--force"]);
+    run(2, &["study", "no\u{1b}.toml", "-o", "o\u{1b}ut"]);
+    run(2, &["frob\u{1b}nicate"]);
+    run(2, &["plan", "--alpha", "0.1\u{1b}"]);
 }
 
 #[test]
@@ -270,6 +345,17 @@ fn nothing_is_written_over_what_is_read() {
         }
     }
     assert_eq!(read.map(|name| folder.read(name)), before);
+    for (words, wanted) in [
+        ("calibrate shards -o c.csv", "c.csv: is the same file as shards/linked.csv, which is read"),
+        ("calibrate shards -o shards/linked.csv", "would lie in shards, whose files are read"),
+        // The next run would take it for a shard.
+        ("split shards/ -o shards/a.csv b.csv", "shards/a.csv: would lie in shards/, whose files are read"),
+        ("split . -o ./a.csv b.csv", "./a.csv: would lie in ., whose files are read"),
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+    }
+    folder.run("calibrate shards --alpha 0.5 -o shards/model.json").ok();
     folder.run("predict model.json test.npz -o sets.csv").ok();
     folder.run("predict model.json test.npz -o sets.csv --force").ok();
 }

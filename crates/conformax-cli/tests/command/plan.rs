@@ -62,14 +62,29 @@ fn shares_near_certainty_are_short() {
     assert!(longest <= Some(7), "{out}");
 }
 
-/// `plan` takes fewer flags than others, and hints name those alone.
+/// `plan` reads rows as every other subcommand does.
 #[test]
-fn hints_keep_to_what_plan_takes() {
+fn columns_are_told_what_they_are() {
     let folder = Folder::empty();
     folder.write("bare.csv", "a,b\n1.5,2.5\n");
     let message = folder.run("plan bare.csv --by class").error();
-    assert!(message.contains("hint: name them with --label-column NAME\n"), "{message}");
+    assert!(message.contains("hint: name them with --label-column NAME"), "{message}");
     folder.write("text.csv", "a,b,region,label\n1.5,2.5,north,a\n");
     let message = folder.run("plan text.csv --by class").error();
-    assert!(message.contains("hint: leave the column out with --drop\n"), "{message}");
+    assert!(
+        message.contains("--drop") && message.contains("--keep") && message.contains("--classes"),
+        "{message}"
+    );
+    for flags in ["--drop region", "--keep region", "--classes a,b"] {
+        let json = folder.run(&format!("plan text.csv --by class {flags} --json")).ok().json();
+        assert_eq!(json["groups"][1]["n"], 1, "{flags}");
+    }
+    folder.write("z.jsonl", "{\"z\":[1.5,2.5],\"label\":1}\n");
+    folder.write("names.txt", "cat\ndog\n");
+    let json = folder.run("plan z.jsonl --by class --logits-column z --names names.txt --json").ok().json();
+    assert_eq!((&json["groups"][1]["group"], &json["groups"][1]["n"]), (&"dog".into(), &1.into()));
+    for flags in ["--drop region", "--names names.txt", "--logits z.npy"] {
+        let message = folder.run(&format!("plan {flags}")).error();
+        assert!(message.contains("--by"), "{flags}: {message}");
+    }
 }

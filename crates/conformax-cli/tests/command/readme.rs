@@ -1,4 +1,5 @@
-//! The shell example of the README, line by line, on data made for it.
+//! The shell example of the README, line by line, on data made for it. Its Rust examples run in `conformax-io`
+//! (`tests/readme.rs`), and those in Python with the package (`python/tests/test_examples.py`).
 
 use std::process::Command;
 
@@ -27,4 +28,30 @@ fn readme_example() {
     assert!(output.status.success(), "{seen}");
     assert!(seen.contains("coverage"), "{seen}");
     assert!(folder.file("sets.parquet").exists(), "{seen}");
+}
+
+/// What is shown without an example's marker is known here, so that no other snippet goes untested.
+#[test]
+fn every_snippet_of_the_readme_is_tested_somewhere() {
+    let readme = include_str!("../../../../README.md");
+    let fences: Vec<&str> = readme.split("```").skip(1).step_by(2).collect();
+    let begins: Vec<&str> = fences.iter().map(|fence| fence.lines().nth(1).unwrap()).collect();
+    let wanted = [
+        // `scripts/check` runs the study.
+        "cargo run --release -- study ",
+        "scripts/check",
+        "conformax plan --alpha 0.1 ",
+        "pip install ./python",
+        "from conformax import SplitConformalClassifier",
+        "use conformax::",
+        "let model = conformax_io::Model::read",
+    ];
+    assert_eq!(begins.len(), wanted.len(), "{begins:?}");
+    for (begin, wanted) in begins.iter().zip(wanted) {
+        assert!(begin.starts_with(wanted), "{begin}");
+    }
+    let root = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    assert!(root.join("scripts/check").is_file() && root.join("python/pyproject.toml").is_file());
+    let workspace = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    assert!(workspace.contains("default-members = [\"crates/conformax-cli\"]"), "what `cargo run` runs");
 }

@@ -75,6 +75,17 @@ fn a_report_is_replaced_only_when_asked() {
     folder.run(&format!("{quick} --force")).ok();
 }
 
+#[test]
+fn a_file_in_the_place_of_the_folder_is_called_one() {
+    let folder = Folder::empty();
+    folder.write("data.npz", Rows::new(60, 3).npz());
+    folder.write("small.toml", crate::folder::SMALL_STUDY);
+    for words in ["report data.npz -o small.toml", "study small.toml -o data.npz"] {
+        let message = folder.run(words).error();
+        assert!(message.contains("is a file, and a folder is wanted"), "{words}: {message}");
+    }
+}
+
 /// A folder with something else in it is somebody's, though no file of a report is there.
 #[test]
 fn a_folder_that_holds_something_is_filled_only_when_asked() {

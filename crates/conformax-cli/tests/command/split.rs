@@ -86,6 +86,37 @@ fn parts_have_any_format_that_is_read_and_every_column() {
     }
 }
 
+/// JSON Lines and npz name what is the logits, so nothing has to be said of the rest for it to be carried over.
+#[test]
+fn parts_have_the_other_columns_unasked() {
+    let (folder, rows) = (Folder::empty(), Rows::new(40, 5));
+    let line = |row: usize| {
+        let logits: Vec<String> =
+            rows.logits[CLASSES * row..][..CLASSES].iter().map(ToString::to_string).collect();
+        format!("{{\"id\":\"row {row}\",\"logits\":[{}],\"label\":{}}}\n", logits.join(","), rows.labels[row])
+    };
+    folder.write("data.jsonl", (0..40).map(line).collect::<String>());
+    folder.run("split data.jsonl -o a.npz b.npz").ok();
+    folder.run("split a.npz -o c.jsonl d.parquet").ok();
+    folder.run("split d.parquet -o e.csv f.jsonl").ok();
+    let keep = SourceOptions { keep: vec!["id".to_owned()], ..SourceOptions::default() };
+    let mut found = Vec::new();
+    for part in ["b.npz", "c.jsonl", "e.csv", "f.jsonl"] {
+        let mut source = Source::open(&Data::Files(vec![folder.file(part)]), &keep).unwrap();
+        let mut block = Block::default();
+        while source.read(&mut block).unwrap() {
+            for place in 0..block.rows() {
+                let row: usize = block.keep[0].cells.text(place)[4..].parse().unwrap();
+                let logit = block.logits.get(CLASSES * place).unwrap();
+                assert_eq!(logit, f64::from(rows.logits[CLASSES * row]), "{part}");
+                found.push(row);
+            }
+        }
+    }
+    found.sort_unstable();
+    assert_eq!(found, (0..40).collect::<Vec<_>>());
+}
+
 #[test]
 fn data_may_be_named_after_the_outputs() {
     let folder = Folder::with_data();

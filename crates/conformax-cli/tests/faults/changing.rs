@@ -3,6 +3,7 @@
 use std::io::{Read, Write as _};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::{Duration, SystemTime};
 
 use crate::folder::{Folder, wait_until};
 use crate::written::{Sample, Write};
@@ -37,6 +38,12 @@ impl Change {
     }
 }
 
+/// Makes a file old: written now and again within one tick of the file system's clock, it would look untouched.
+fn age(path: &Path) {
+    let file = std::fs::OpenOptions::new().append(true).open(path).unwrap();
+    file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000)).unwrap();
+}
+
 /// A run that has written some sets to a pipe nobody reads, and so waits in the middle of its data.
 fn stopped_midway(folder: &Folder, name: &str) -> (Child, impl Read) {
     let mut child = folder.command(&format!("predict model.json {name} --p-values")).spawn().unwrap();
@@ -64,6 +71,7 @@ fn says_so(write: Write, changes: &[Change]) {
     let bytes = folder.read(&name);
     for change in changes {
         folder.write(&name, &bytes);
+        age(&folder.file(&name));
         let (child, mut out) = stopped_midway(&folder, &name);
         change.make(&folder.file(&name));
         std::io::copy(&mut out, &mut std::io::sink()).unwrap();
@@ -103,6 +111,7 @@ fn a_change_is_told_in_every_format() {
 fn a_later_file_that_changes_leaves_no_output() {
     for change in Change::ALL {
         let (folder, _) = folder_with_model(Write::CsvCounting, 40);
+        age(&folder.file("z.csv"));
         let before = folder.names();
         let mut child =
             folder.command("predict model.json - z.csv -o sets.csv").stdin(Stdio::piped()).spawn().unwrap();

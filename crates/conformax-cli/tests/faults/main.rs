@@ -22,6 +22,13 @@ mod folder;
 #[path = "../../../conformax-io/tests/written/mod.rs"]
 mod written;
 
+/// In a release nothing can be held (see `killed.rs`).
+#[cfg(all(target_os = "linux", not(debug_assertions)))]
+#[test]
+fn kills_at_named_moments() {
+    folder::skipped("killing runs at named moments needs a build with debug assertions");
+}
+
 /// The commands that write files, each with an output named by itself.
 const WRITERS: [&str; 8] = [
     "calibrate cal.npz -o other.json",

@@ -38,6 +38,14 @@ impl Kind {
         }
     }
 
+    /// Whether bytes of which more may follow could still turn out to be of a kind.
+    pub(crate) fn may_begin(start: &[u8]) -> bool {
+        let Ok(start) = without_mark(start) else { return false };
+        let packed: Vec<u8> = start.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let so_far = |format: &str| format!("{{\"format\":\"{format}\"").as_bytes().starts_with(&packed);
+        so_far("conformax-calibration") || so_far("conformax-part")
+    }
+
     /// The kind as a noun phrase.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -114,5 +122,15 @@ mod tests {
         assert_eq!(said(Kind::Model, rows).unwrap_err(), "is data (JSON Lines), not a calibration file");
         assert_eq!(said(Kind::Model, b"{\"a\": 1}"), Ok(()));
         assert_eq!(said(Kind::Model, b"no file of ours\n"), Ok(()));
+    }
+
+    #[test]
+    fn a_pipe_is_waited_for_only_while_it_may_hold_a_file_of_ours() {
+        for start in ["", "{\n", "{\n  \"format\": \"conf", "{\"format\":\"conformax-p"] {
+            assert!(Kind::may_begin(start.as_bytes()), "{start}");
+        }
+        for start in ["{\"l", "{\"format\":1", "cat,dog\n", "{\"format\":\"conformax-x"] {
+            assert!(!Kind::may_begin(start.as_bytes()), "{start}");
+        }
     }
 }

@@ -227,6 +227,11 @@ impl Part {
 
     /// Takes in another part of the same.
     pub fn merge(&mut self, mut other: Self) -> std::result::Result<(), Problem> {
+        // Whatever else differs, differs because of it.
+        if self.role() != other.role() {
+            let what = "some parts are of a calibration and some of an evaluation";
+            return Err(Problem::Part(what.to_owned()));
+        }
         self.share_groups(&mut other)?;
         let differs = match () {
             () if self.names != other.names => Some("class names"),
@@ -248,7 +253,14 @@ impl Part {
             (PartOf::Evaluation { .. }, PartOf::Evaluation { .. }) => {
                 Err(Problem::Part("it evaluates another calibration file than the others".to_owned()))
             }
-            _ => Err(Problem::Part("some parts are of a calibration and some of an evaluation".to_owned())),
+            _ => unreachable!("parts of two roles are refused above"),
+        }
+    }
+
+    fn role(&self) -> Role {
+        match self.of {
+            PartOf::Calibration(_) => Role::Calibration,
+            PartOf::Evaluation { .. } => Role::Evaluation,
         }
     }
 }

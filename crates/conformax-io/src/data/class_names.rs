@@ -44,13 +44,13 @@ impl ClassNames {
         }
     }
 
-    /// Reads names from a file: a JSON array of strings, or one name per line.
+    /// Reads names from a file: a JSON array of strings, or one name per line. Empty lines at its end name nothing.
     pub fn read(path: &Path) -> Result<Self> {
         let bytes = std::fs::read(path).in_file(path)?;
         let text = without_mark(&bytes).and_then(text).in_file(path)?;
         let names: Vec<String> = match serde_json::from_str(text) {
             Ok(names) => names,
-            Err(_) => text.lines().map(|line| line.trim_end().to_owned()).collect(),
+            Err(_) => of_lines(text).in_file(path)?,
         };
         if names.is_empty() {
             return Err(Error::new(path, Problem::NoClasses));
@@ -100,6 +100,14 @@ impl ClassNames {
     }
 }
 
+fn of_lines(text: &str) -> std::result::Result<Vec<String>, Problem> {
+    let names: Vec<String> = text.trim_end().lines().map(|line| line.trim_end().to_owned()).collect();
+    match names.iter().position(String::is_empty) {
+        Some(empty) => Err(Problem::NameEmpty(empty + 1)),
+        None => Ok(names),
+    }
+}
+
 /// Names given as a JSON array, as file metadata carries them. Under `classes` there may be something else, such as their
 /// number; under `class_names` there may not.
 pub(crate) fn from_json(key: &str, text: &str) -> std::result::Result<Option<Vec<String>>, Problem> {
@@ -127,6 +135,14 @@ pub(crate) fn whole_number(text: &str) -> Option<i128> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn empty_lines_name_nothing() {
+        assert_eq!(of_lines("cat\r\nbig dog \n\n \n").unwrap(), ["cat", "big dog"]);
+        assert!(of_lines("\n").unwrap().is_empty());
+        let message = of_lines("cat\n\ndog\n").unwrap_err().to_string();
+        assert!(message.contains("line 2 is empty"), "{message}");
+    }
 
     fn names(list: &[&str]) -> ClassNames {
         ClassNames::new(list.iter().map(|&name| name.to_owned()).collect()).unwrap()

@@ -63,7 +63,8 @@ impl Format {
         }
     }
 
-    /// The format a file's first bytes stand for; text that is not JSON is taken for CSV.
+    /// The format a file's first bytes stand for; text that is not JSON is taken for CSV. An array of JSON is none: rows
+    /// are objects.
     pub fn of_bytes(start: &[u8]) -> Option<Self> {
         let magics: [(&[u8], Self); 5] = [
             (b"\x93NUMPY", Self::Npy),
@@ -83,7 +84,7 @@ impl Format {
             start.iter().find(|byte| !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(byte))?;
         match *text {
             b'{' => Some(Self::JsonLines),
-            0..=8 | 127 => None,
+            0..=8 | 127 | b'[' => None,
             _ => Some(Self::Csv),
         }
     }
@@ -99,6 +100,7 @@ mod tests {
         assert_eq!(Format::of_bytes(b"\n {\"logits\": [1]}"), Some(Format::JsonLines));
         assert_eq!(Format::of_bytes(b"cat,dog,label\n"), Some(Format::Csv));
         assert_eq!(Format::of_bytes(b"\x40\0\0\0\0\0\0\0{\"logits\""), Some(Format::Safetensors));
+        assert_eq!(Format::of_bytes(b"\n[{\"logits\": [1]}]"), None);
         assert_eq!(Format::of_bytes(b""), None);
         assert_eq!(Format::of_bytes(b"\0\0\0"), None);
     }

@@ -42,6 +42,11 @@ impl File {
         &self.path
     }
 
+    /// The file that its labels are in.
+    pub(crate) fn labels_path(&self) -> &Path {
+        self.labels.as_deref().unwrap_or(&self.path)
+    }
+
     /// What tells it from every other file; `None` for a pipe that may be another one each time.
     pub(crate) fn identity(&self) -> Option<PathBuf> {
         if self.path == Path::new("-") {
@@ -110,7 +115,7 @@ fn open_alone(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
 fn open_positioned(path: &Path, data: &PositionedFile, wanted: &Wanted) -> Result<Box<dyn Reader>> {
     let start = start_of(data)?;
     let format = Format::of_name(path).or_else(|| Format::of_bytes(&start));
-    let format = format.ok_or_else(|| Error::new(path, Problem::UnknownFormat))?;
+    let format = known(format, &start).in_file(path)?;
     if data.len() == 0 {
         return Err(Error::new(path, Problem::NoRows));
     }
@@ -131,11 +136,39 @@ fn start_of(file: &PositionedFile) -> Result<Vec<u8>> {
     let mut start = Vec::new();
     file.whole().take(START as u64).read_to_end(&mut start).in_file(file.path())?;
     check_compression(&start).in_file(file.path())?;
-    if let Some(kind) = Kind::of_bytes(&start) {
-        let problem = Problem::OtherKind { found: kind.name().to_owned(), wanted: "data" };
-        return Err(Error::new(file.path(), problem));
+    match Kind::of_bytes(&start) {
+        Some(kind) => Err(Error::new(file.path(), not_data(kind))),
+        None => Ok(start),
     }
-    Ok(start)
+}
+
+fn not_data(kind: Kind) -> Problem {
+    Problem::OtherKind { found: kind.name().to_owned(), wanted: "data" }
+}
+
+/// What a pipe holds, where that is a file of ours; no more of it is waited for than it takes to tell.
+fn kind_of(stream: &mut Pipe) -> std::io::Result<Option<Kind>> {
+    for len in PIPE_START..START {
+        let start = stream.peek(len)?;
+        if let Some(kind) = Kind::of_bytes(start) {
+            return Ok(Some(kind));
+        }
+        if start.len() < len || !Kind::may_begin(start) {
+            break;
+        }
+    }
+    Ok(None)
+}
+
+/// The format, where there is one and what the bytes begin with is not an array of rows.
+fn known(format: Option<Format>, start: &[u8]) -> std::result::Result<Format, Problem> {
+    match format {
+        None | Some(Format::JsonLines) if start.trim_ascii_start().starts_with(b"[") => {
+            Err(Problem::JsonArray)
+        }
+        None => Err(Problem::UnknownFormat),
+        Some(format) => Ok(format),
+    }
 }
 
 /// Names a compression that is not looked behind, which would otherwise be taken for damage.
@@ -164,15 +197,18 @@ fn open_stream(path: &Path, wanted: &Wanted) -> Result<Box<dyn Reader>> {
         return Err(Error::new(path, Problem::NoRows));
     }
     check_compression(start).in_file(path)?;
-    match Format::of_bytes(start) {
-        Some(Format::Npy) => npy_stream(path, Box::new(stream), wanted),
-        Some(Format::Csv) => csv(path, Box::new(stream), wanted),
-        Some(Format::JsonLines) => json_lines(path, Box::new(stream), wanted),
-        Some(Format::Npz) => Err(Error::new(path, Problem::NotFromPipe("npz"))),
-        Some(Format::Parquet) => Err(Error::new(path, Problem::NotFromPipe("Parquet"))),
-        Some(Format::Arrow) => Err(Error::new(path, Problem::NotFromPipe("Arrow"))),
-        Some(Format::Safetensors) => Err(Error::new(path, Problem::NotFromPipe("safetensors"))),
-        None => Err(Error::new(path, Problem::UnknownFormat)),
+    let format = known(Format::of_bytes(start), start).in_file(path)?;
+    if let Some(kind) = kind_of(&mut stream).in_file(path)? {
+        return Err(Error::new(path, not_data(kind)));
+    }
+    match format {
+        Format::Npy => npy_stream(path, Box::new(stream), wanted),
+        Format::Csv => csv(path, Box::new(stream), wanted),
+        Format::JsonLines => json_lines(path, Box::new(stream), wanted),
+        Format::Npz => Err(Error::new(path, Problem::NotFromPipe("npz"))),
+        Format::Parquet => Err(Error::new(path, Problem::NotFromPipe("Parquet"))),
+        Format::Arrow => Err(Error::new(path, Problem::NotFromPipe("Arrow"))),
+        Format::Safetensors => Err(Error::new(path, Problem::NotFromPipe("safetensors"))),
     }
 }
 

@@ -39,7 +39,7 @@ fn each<T>(
     class: impl Fn(&T) -> Result<u32, Problem>,
 ) -> Result<(), (usize, Problem)> {
     for (row, cell) in cells.iter().enumerate() {
-        let label = cell.as_ref().ok_or(Problem::Null).and_then(&class);
+        let label = cell.as_ref().ok_or(Problem::NoLabel).and_then(&class);
         out.push(label.map_err(|problem| (row, problem))?);
     }
     Ok(())

@@ -290,10 +290,11 @@ impl Source {
             let names = self.layout.names.as_ref();
             let labels =
                 resolve(cells, Lookup { names, classes, labels_are: self.options.labels_are }, reuse);
-            block.labels = Some(
-                labels
-                    .map_err(|(row, problem)| Error::new(path, problem).in_row(row_in_file + row as u64))?,
-            );
+            let at = |(row, problem): (usize, Problem)| {
+                let path = self.files[self.current].labels_path();
+                Error::new(path, problem).in_row(row_in_file + row as u64)
+            };
+            block.labels = Some(labels.map_err(at)?);
         }
         let cells =
             |column: &str| self.raw.keep.iter().find(|kept| kept.name == column).map(|kept| &kept.cells);
