@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use conformax::{GroupTally, Scheme, Taxonomy, Verdict, interval_of_share};
+use conformax::{GroupTally, Scheme, Taxonomy, Verdict};
 use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_per_class};
 use serde::Serialize;
 
@@ -122,8 +122,6 @@ impl GroupEvaluation {
         tallies: &[GroupTally],
     ) -> Vec<Self> {
         let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
-        // An interval for each at this confidence holds for all of them at once.
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / present as f64;
         let verdicts = model.group_verdicts(kept, column.is_some(), tallies);
         let mut all: Vec<Self> = (0..tallies.len())
             .filter(|group| tallies[*group].n > 0)
@@ -134,7 +132,7 @@ impl GroupEvaluation {
                     n: tally.n,
                     coverage: tally.coverage(),
                     average_size: tally.average_size(),
-                    interval: interval_of_share(tally.covered, tally.n, confidence),
+                    interval: tally.interval(CONFIDENCE, present),
                     tally,
                     verdict: verdicts[group],
                 }

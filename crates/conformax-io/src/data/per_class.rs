@@ -129,8 +129,7 @@ fn per_class(
         Some('{') => {
             let values = object(text)?;
             if is_of_weigh(&values) {
-                let what = "these are weights of labels, which thresholds go by with --label-weights alone";
-                return Err(Problem::PerClass(what.to_owned()));
+                return Err(Problem::LabelWeights);
             }
             by_name(values.0.iter().map(|(name, value)| (name.clone(), shown(value))), classes, names)
         }
