@@ -13,7 +13,8 @@ use conformax_io::{
 const CLASSES: usize = 3;
 const MOST: usize = 64;
 
-/// Reads `bytes` as the body of a request for sets, as one that brings labels and, line by line, as the input of `watch`.
+/// Reads `bytes` as the body of a request for sets, as one that brings labels and, line by line, as the input of
+/// `watch`.
 pub fn read_request(bytes: &[u8]) {
     let scores = SortedScores::new(vec![0.0, 0.5, 1.0, 2.0]).expect("scores");
     let calibration = Calibration::from_scores(ScoreSpec::default(), CLASSES, scores).expect("a calibration");

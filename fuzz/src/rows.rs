@@ -1,7 +1,7 @@
 //! The fast paths on any row, score, parameter and threshold, held to the definition to the bit.
 //!
-//! An input is a byte that picks score and float type, a parameter and a threshold as `f64`, and the logits as the bytes
-//! of that float type. Thresholds that matter lie on a score or next to one, so those are tried too.
+//! An input is a byte that picks score and float type, a parameter and a threshold as `f64`, and the logits as the
+//! bytes of that float type. Thresholds that matter lie on a score or next to one, so those are tried too.
 
 use conformax::{
     Draw, EntmaxScore, Error, Gamma, InvProbScore, Lambda, Logit, Logits, Parameters, Penalty, Predictor,
@@ -105,7 +105,8 @@ fn check_sets<T: Logit>(case: &Case<'_>, row: Row<'_, T>, wide: &[f64], scores: 
     }
 }
 
-/// Each label at its own score or right below it, and at most this threshold: the scores that decide are the definition's.
+/// Each label at its own score or right below it, and at most this threshold: the scores that decide are the
+/// definition's.
 fn check_by_label<T: Logit>(spec: ScoreSpec, row: Row<'_, T>, scores: &[f64], threshold: f64) {
     let own = |(label, score): (usize, &f64)| {
         if label.is_multiple_of(2) { *score } else { score.next_down() }.min(threshold)

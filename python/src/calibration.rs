@@ -37,7 +37,8 @@ type Contest = (usize, Vec<(Score, f64, f64, bool, Option<u64>)>);
 
 #[pymethods]
 impl Calibration {
-    /// Of scores that this very score gave elsewhere: on a GPU, say. `rows` are the fingerprints of the calibration rows.
+    /// Of scores that this very score gave elsewhere: on a GPU, say. `rows` are the fingerprints of the calibration
+    /// rows.
     #[staticmethod]
     #[pyo3(signature = (score, scores, *, classes, alphas, names=None, masked="allowed", rows=None))]
     fn from_scores(
@@ -327,7 +328,8 @@ impl Calibration {
         self.model.input.name()
     }
 
-    /// Where coverage on so many rows lies at a level with this probability, by the exact law; None where there is none.
+    /// Where coverage on so many rows lies at a level with this probability, by the exact law; None where there is
+    /// none.
     fn coverage_interval(&self, alpha: &str, rows: u64, probability: f64) -> PyResult<Option<(f64, f64)>> {
         let law = self.kept(alpha)?.law().filter(|_| self.model.law_holds() && rows > 0);
         law.map(|law| law.interval_of_rows(probability, rows)).transpose().map_err(value_error)
@@ -505,7 +507,8 @@ pub fn row_fingerprints<'py>(
     Ok(PyArray1::from_vec(py, found))
 }
 
-/// Which rows find clusters, how many clusters, and how many rows a class needs among them; None where there are too few.
+/// Which rows find clusters, how many clusters, and how many rows a class needs among them; None where there are too
+/// few.
 #[pyfunction]
 pub fn cluster_plan(
     counts: Vec<u64>,

@@ -2,9 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use conformax::{
-    Alpha, Metrics, PredictionSets, Scheme, ScoreSpec, Strata, Taxonomy, Verdict, interval_of_share,
-};
+use conformax::{Alpha, Metrics, PredictionSets, Scheme, ScoreSpec, Strata, Taxonomy, Verdict};
 use conformax_io::{KeptLevel, Model};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
@@ -16,6 +14,9 @@ use crate::error::value_error;
 use crate::extend::{Given, extend};
 use crate::law::{alpha_of, alphas_of};
 use crate::predict::{empty_named, masked_named};
+
+/// Of intervals, as the command prints them.
+const CONFIDENCE: f64 = 0.95;
 
 /// Every metric of packed sets against the true labels. Undefined ones are None, or NaN inside arrays.
 #[pyfunction]
@@ -172,7 +173,7 @@ impl Evaluator {
             let out = as_dict(py, &metrics)?;
             out.set_item("threshold", kept.threshold())?;
             let law = kept.law().filter(|_| self.model.law_holds());
-            let interval = law.map(|law| law.interval_of_rows(0.95, metrics.n)).transpose();
+            let interval = law.map(|law| law.interval_of_rows(CONFIDENCE, metrics.n)).transpose();
             out.set_item("coverage_interval", interval.map_err(value_error)?)?;
             let verdict = kept
                 .level()
@@ -183,13 +184,13 @@ impl Evaluator {
                 let by_group = PyDict::new(py);
                 let verdicts = self.model.group_verdicts(kept, self.by_column, groups);
                 let counted = self.names.iter().zip(groups).zip(verdicts);
+                let present = groups.iter().filter(|tally| tally.n > 0).count();
                 for ((name, tally), verdict) in counted.filter(|((_, tally), _)| tally.n > 0) {
                     let entry = PyDict::new(py);
                     entry.set_item("n", tally.n)?;
                     entry.set_item("coverage", tally.coverage())?;
                     entry.set_item("average_size", tally.average_size())?;
-                    let confidence = 1.0 - 0.05 / groups.iter().filter(|tally| tally.n > 0).count() as f64;
-                    entry.set_item("interval", interval_of_share(tally.covered, tally.n, confidence))?;
+                    entry.set_item("interval", tally.interval(CONFIDENCE, present))?;
                     entry.set_item("verdict", self.model.law_holds().then_some(verdict_name(verdict)))?;
                     by_group.set_item(name, entry)?;
                 }

@@ -1,8 +1,9 @@
 //! The floating-point settings of a thread, which another library may have changed under us.
 //!
-//! `torch.set_flush_denormal(True)` makes the calling thread, and every thread it starts, take numbers below 2⁻¹⁰²² (2⁻¹²⁶
-//! for `f32`) for zero. Logits that differ by as little would be ties then, and the bits of a result depend on who set
-//! what before. Rust code may assume the default settings, so they are restored where Python's threads enter it.
+//! `torch.set_flush_denormal(True)` makes the calling thread, and every thread it starts, take numbers below 2⁻¹⁰²²
+//! (2⁻¹²⁶ for `f32`) for zero. Logits that differ by as little would be ties then, and the bits of a result depend on
+//! who set what before. Rust code may assume the default settings, so they are restored where Python's threads enter
+//! it.
 #![allow(unsafe_code, reason = "the control word of a CPU has no safe name")]
 
 /// Does `work` under the default settings and leaves the thread as it was.

@@ -82,8 +82,8 @@ pub fn coverage_interval(n: u64, alpha: &str, probability: f64, rows: Option<u64
     interval.map_err(value_error)
 }
 
-/// What so many calibration rows give: rank, mean and standard deviation of coverage, its central interval, and the chance
-/// of less than was asked for.
+/// What so many calibration rows give: rank, mean and standard deviation of coverage, its central interval, and the
+/// chance of less than was asked for.
 #[pyfunction]
 #[pyo3(signature = (n, alpha, probability, delta=None))]
 #[expect(clippy::type_complexity, reason = "five facts")]
@@ -121,7 +121,7 @@ pub fn tuning_split<'py>(
     tuning_fraction: f64,
     seed: u64,
 ) -> PyResult<(Indices<'py>, Indices<'py>)> {
-    let TuningSplit { calibrating, tuning } =
+    let TuningSplit { calibrating, tuning, .. } =
         TuningSplit::new(n, tuning_fraction, seed).map_err(value_error)?;
     Ok((indices(py, calibrating), indices(py, tuning)))
 }

@@ -62,9 +62,11 @@ mod _conformax {
 
     /// Panics that become Python exceptions print nothing here; the exception carries the message.
     #[pymodule_init]
-    fn init(_module: &Bound<'_, PyModule>) -> PyResult<()> {
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         conformax_io::hush_caught_panics();
-        Ok(())
+        module.add("GRID_GAMMAS", conformax::GRID_GAMMAS)?;
+        module.add("GRID_LAMBDAS", conformax::GRID_LAMBDAS)?;
+        module.add("GRID_K_REGS", conformax::GRID_K_REGS)
     }
 
     /// Version of the package.
@@ -73,4 +75,7 @@ mod _conformax {
     /// Version of the arithmetic; rows scored under the same one have the same bits.
     #[pymodule_export]
     const ARITHMETIC_VERSION: u32 = conformax::ARITHMETIC_VERSION;
+    /// The usual share of the rows that choose.
+    #[pymodule_export]
+    const TUNING_FRACTION: f64 = conformax::TuningSplit::FRACTION;
 }

@@ -19,8 +19,8 @@ use crate::floats;
 /// Logits in a block: a fraction of a millisecond's work, and little to hold where a block must be copied.
 const SHARE: usize = 1 << 18;
 
-/// Logits that the core is handed at a time, which spreads them over the threads itself: some milliseconds' work between
-/// two looks for a signal, and little to hold where rows must be copied together.
+/// Logits that the core is handed at a time, which spreads them over the threads itself: some milliseconds' work
+/// between two looks for a signal, and little to hold where rows must be copied together.
 pub const BLOCK: usize = 1 << 21;
 
 /// How long a signal may wait.
@@ -208,8 +208,8 @@ impl<T: Logit + Number> Rows<'_, T> {
         Ok(())
     }
 
-    /// The same with `width` numbers per row written to their place in `out`; a number may take up to `passes` passes over
-    /// its row.
+    /// The same with `width` numbers per row written to their place in `out`; a number may take up to `passes` passes
+    /// over its row.
     pub fn fill<M: Send>(
         &self,
         stop: &Stop,

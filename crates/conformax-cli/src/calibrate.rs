@@ -176,9 +176,6 @@ struct Prepared {
     choosing: Option<RowSet>,
 }
 
-/// Share of the rows that choose ranks, as of those that tune.
-const CHOOSING: f64 = 0.4;
-
 /// Finds clusters or ranks, where they are to be found, on rows that then do not calibrate.
 fn prepare(
     source: Source,
@@ -195,7 +192,8 @@ fn prepare(
         return Ok(Prepared { source, scheme, ranks: None, calibrating: Calibrating::All, choosing: None });
     }
     let (source, n) = count_rows(source, console)?;
-    let split = TuningSplit::new(usize::try_from(n).map_err(Failure::error)?, CHOOSING, SEED)?;
+    let n = usize::try_from(n).map_err(Failure::error)?;
+    let split = TuningSplit::new(n, TuningSplit::FRACTION, SEED)?;
     let mut chooser = RankChooser::new(source.classes())?;
     let mut names = Vec::new();
     let mut source = crate::tune::for_rows(source, &split.tuning, "choosing ranks", console, |block| {
@@ -351,8 +349,8 @@ impl MakeRoom for Calibrator<ScoreSpec> {
     fn make_room(&mut self, block: &Block) -> Result<(), conformax::Error> {
         let Scheme::Groups(Taxonomy::Group(known)) = self.scheme() else { return Ok(()) };
         if block.known_groups > *known {
-            let same: Vec<usize> = (0..*known).collect();
-            *self = self.clone().regrouped(&same, block.known_groups)?;
+            let (same, empty) = ((0..*known).collect::<Vec<usize>>(), self.emptied());
+            *self = std::mem::replace(self, empty).regrouped(&same, block.known_groups)?;
         }
         Ok(())
     }
@@ -596,7 +594,7 @@ impl ShownLevel {
             alpha: kept.alpha().value(),
             threshold,
             temperature: model.predictor(kept).temperature(),
-            odds_ratio: threshold.filter(|_| score.name() == "log_margin").map(odds_ratio),
+            odds_ratio: threshold.and_then(|threshold| score.odds_ratio(threshold)),
             rank: kept.ranked_level().and_then(|level| level.rank()),
             n: model.n,
             coverage_interval: law
@@ -629,14 +627,6 @@ impl ShownLevel {
             ShownGroup { group, threshold, n: level.map(|level| level.n()), coverage_interval: law }
         };
         model.group_names().into_iter().zip(thresholds).enumerate().map(shown).collect()
-    }
-}
-
-/// `e^threshold`, by the library's own exponential so that its bits are the same everywhere.
-fn odds_ratio(threshold: f64) -> f64 {
-    match conformax::softmax(&[threshold, 0.0]) {
-        Ok(p) => p[0] / p[1],
-        Err(_) => f64::INFINITY,
     }
 }
 

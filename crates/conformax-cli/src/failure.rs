@@ -192,6 +192,8 @@ fn any_hint(error: &(dyn Error + 'static)) -> Option<&'static str> {
         Problem::NamesWanted(_) => Some("give them with --names FILE"),
         Problem::IndexOrName(_) => Some("say so with --labels-are indices or --labels-are names"),
         Problem::LogitsAlone | Problem::TextInSafetensors(_) => Some("name the output .npz or .parquet"),
+        Problem::LabelWeights => Some("give them with --label-weights"),
+        Problem::NoScores(_) => Some("calibrate again, and keep the scores"),
         Problem::NoRows => Some("every data file needs at least one row"),
         Problem::Probability(_) | Problem::LogProbability(_) => Some(
             "say with --input what the numbers are; a model takes numbers of the kind that calibrated it",

@@ -1,6 +1,5 @@
 //! `Loaded`: a calibration file in use: its levels, its classes held against the data, its predictors.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use conformax::{Alpha, Calibration, Empty, Predictor, Scheme, ScoreSpec, Stream, StreamOptions, Taxonomy};
@@ -129,7 +128,6 @@ impl Loaded {
 /// Writes a model into an output that was opened before the work began.
 pub(crate) fn write(model: &Model, mut output: Output) -> Result<(), Failure> {
     let path = output.path().to_owned();
-    let text = model.to_json().map_err(|problem| Error::new(&path, problem))?;
-    output.write_all(text.as_bytes()).map_err(|error| Error::new(&path, error))?;
+    model.write_to(&mut output).map_err(|problem| Error::new(&path, problem))?;
     Ok(output.finish()?)
 }

@@ -75,7 +75,10 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
     bar.0.finish_and_clear();
     interrupt::check()?;
     for absent in &found.absent {
-        console.warn(format_args!("{} is not part of this run: {}", absent.title, absent.advice))?;
+        console.warn(format_args!(
+            "{} is not part of this run: {}, or --benchmarks FOLDER",
+            absent.title, absent.advice
+        ))?;
     }
     found.write(folder, &args.output, console)
 }

@@ -13,7 +13,7 @@ pub(crate) enum Align {
     Right,
 }
 
-/// A table with these headings; add rows with [`row`].
+/// A table with these headings; add rows with [`Table::add_row`].
 pub(crate) fn table(headings: &[(&str, Align)]) -> Table {
     let mut table = Table::new();
     table.load_style(RULED).set_content_arrangement(ContentArrangement::Disabled);

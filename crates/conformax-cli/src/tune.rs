@@ -68,9 +68,6 @@ pub(crate) struct TuneArgs {
     json: bool,
 }
 
-/// Share of the rows that choose, as in the paper.
-const TUNING_FRACTION: f64 = 0.4;
-
 #[derive(Clone, Copy, Debug, PartialEq, ValueEnum)]
 enum RowsChoice {
     Split,
@@ -103,7 +100,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     let mut model = match args.rows {
         RowsChoice::Split => {
             let n = usize::try_from(n).map_err(Failure::error)?;
-            let fraction = args.tuning_fraction.unwrap_or(TUNING_FRACTION);
+            let fraction = args.tuning_fraction.unwrap_or(TuningSplit::FRACTION);
             let split = TuningSplit::new(n, fraction, args.seed)?;
             let (source, record) = choose(grid, source, &split.tuning, (alpha, masked), console)?;
             let mut calibrator = calibrator(*record.choice.score(), classes, masked)?;

@@ -319,6 +319,9 @@ pub enum Problem {
     /// A file of values per class that lacks one, or has one too many.
     #[error("{0}")]
     PerClass(String),
+    /// A file of weights of labels where other values per class are wanted.
+    #[error("these are weights of labels, as `weigh` writes them, which no other values per class can be")]
+    LabelWeights,
     /// A key of a row that means nothing there.
     #[error("the key `{key}` means nothing here; known are {known}")]
     UnknownKey {
@@ -453,6 +456,9 @@ pub enum Problem {
     /// A calibration file that contradicts itself or that this version cannot read.
     #[error("not a calibration file that can be used: {0}")]
     Model(String),
+    /// A calibration file without what p-values and new levels follow from.
+    #[error("it cannot be {0}: it was saved without scores")]
+    NoScores(&'static str),
     /// A part of a calibration or evaluation that cannot be used.
     #[error("not a usable part: {0}")]
     Part(String),

@@ -21,7 +21,8 @@
 //! ```
 //!
 //! # Features
-//! One per format, all on by default: `npy` (`.npy`, `.npz`), `parquet` (Parquet, Arrow), `csv`, `safetensors`, `jsonl`.
+//! One per format, all on by default: `npy` (`.npy`, `.npz`), `parquet` (Parquet, Arrow), `csv`, `safetensors`,
+//! `jsonl`.
 #![cfg_attr(
     not(all(
         feature = "npy",

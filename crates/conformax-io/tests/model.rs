@@ -87,6 +87,19 @@ fn every_score_survives_with_its_parameters() {
     }
 }
 
+/// What a file may hold is written down for people and for programs.
+#[test]
+fn every_score_is_documented() {
+    let (page, schema) = (
+        include_str!("../../../docs/calibration-file.md"),
+        include_str!("../../../docs/calibration-file.schema.json"),
+    );
+    for name in ScoreSpec::names() {
+        assert!(page.contains(&format!("`{name}`")), "docs/calibration-file.md has no {name}");
+        assert!(schema.contains(&format!("\"{name}\"")), "docs/calibration-file.schema.json has no {name}");
+    }
+}
+
 #[test]
 fn a_model_without_scores_knows_its_levels_alone() {
     let bare = Model { evidence: None, ..model() };

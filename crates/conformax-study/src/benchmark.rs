@@ -297,7 +297,7 @@ fn in_folders(name: &str, folders: &[PathBuf]) -> Option<BenchmarkFiles> {
 pub(crate) fn advice(name: &str) -> String {
     format!(
         "{name} is too large to be built in; it is in the folder benchmarks of the source tree: run there, or give \
-         path = \"FOLDER\" under its name in the study, or --benchmarks FOLDER"
+         path = \"FOLDER\" under its name in the study"
     )
 }
 
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(in_folders("imagenet5k", &folders), None);
         std::fs::write(folder.path().join("imagenet5k-labels.npy"), "").unwrap();
         assert!(in_folders("imagenet5k", &folders).is_some());
-        assert!(advice("imagenet5k").contains("--benchmarks"));
+        assert!(advice("imagenet5k").contains("benchmarks of the source tree"));
     }
 
     #[test]

@@ -50,8 +50,8 @@ pub fn comparison_study(alpha: Alpha, splits: usize, seed: u64) -> Study {
     report_study("compare", vec![alpha], splits, seed)
 }
 
-/// The study of one data set behind a report: the paper's procedures and split, at the levels asked for or at the paper's
-/// where none is, and no claims.
+/// The study of one data set behind a report: the paper's procedures and split, at the levels asked for or at the
+/// paper's where none is, and no claims.
 pub fn report_study(name: &str, levels: Vec<Alpha>, splits: usize, seed: u64) -> Study {
     let mut study = Study { name: name.to_owned(), benchmarks: Vec::new(), ..Study::seeded_paper(seed) };
     (study.splits, study.claim_splits) = (splits, 0);

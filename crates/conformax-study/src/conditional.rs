@@ -173,8 +173,8 @@ impl Study {
         Ok(())
     }
 
-    /// A model for each level, and how their sets fared. What needs rows of its own takes those that tune, and calibrates
-    /// on the rest.
+    /// A model for each level, and how their sets fared. What needs rows of its own takes those that tune, and
+    /// calibrates on the rest.
     fn models<T: Logit>(
         &self,
         way: Way,

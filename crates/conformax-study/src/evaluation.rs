@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use conformax::{
-    Alpha, Candidate, Draw, EntmaxScore, Gamma, KnownScores, Labelled, Logit, Logits, Metrics, Predictor,
+    Alpha, Candidate, EntmaxScore, Gamma, KnownScores, Labelled, Logit, Logits, Metrics, Predictor,
     RankedRow, RowSizes, ScoreSpec, SizeScratch, Strata, Tally, score_labels,
 };
 use rayon::prelude::*;
@@ -145,7 +145,7 @@ pub(crate) fn evaluate_benchmark<T: Logit>(
     let procedures = procedures_for(plan, logits.classes());
     let specs = scores_of(&procedures, plan.sweep);
     let started = Instant::now();
-    let (rows, draw) = (logits.labelled(labels)?, draw_of(&specs));
+    let (rows, draw) = (logits.labelled(labels)?, RankedRow::draw_for(&specs));
     let ranked = (0..logits.len()).into_par_iter().map(|row| Ok(RankedRow::new(logits.row(row)?, draw)));
     let ranked: Vec<RankedRow> = ranked.collect::<Result<_>>()?;
     report(Stage::Sorted, started.elapsed());
@@ -181,13 +181,6 @@ fn scores_of(procedures: &[Procedure], sweep: &[Gamma]) -> Vec<ScoreSpec> {
     specs
 }
 
-/// The draw of the study's first RAPS score, as a rule that of all; others read nothing of a ranking but its
-/// order.
-fn draw_of(specs: &[ScoreSpec]) -> Draw {
-    let raps = specs.iter().find(|spec| matches!(spec, ScoreSpec::Raps(_)));
-    raps.and_then(|spec| spec.draw()).unwrap_or_default()
-}
-
 /// How many stages a benchmark of so many classes will report.
 pub(crate) fn stages(plan: &Plan<'_>, classes: usize) -> usize {
     let procedures = procedures_for(plan, classes);
@@ -201,13 +194,12 @@ fn score_truth<T: Logit>(
     ranked: &[RankedRow],
     plan: &Plan<'_>,
 ) -> Result<Scored> {
-    let truth = Truth::new(match spec {
-        // Read off the ranking, which has sorted the row already.
-        ScoreSpec::Raps(_) => (0..rows.len())
+    let truth = Truth::new(match ranked.first().is_some_and(|ranked| ranked.holds(spec)) {
+        true => (0..rows.len())
             .into_par_iter()
             .map(|row| Ok(ranked[row].score(spec, rows.logits().row(row)?, rows.labels()[row])))
             .collect::<Result<_>>()?,
-        _ => score_labels(spec, rows)?,
+        false => score_labels(spec, rows)?,
     });
     let thresholds = plan.splits.par_iter().map(|split| truth.thresholds(split, plan.alphas));
     let thresholds: Vec<Thresholds> = thresholds.collect::<Result<_>>()?;

@@ -22,9 +22,9 @@ pub struct Results {
     pub absent: Vec<AbsentBenchmark>,
     /// One per benchmark × procedure × α × split, in this order of sorting.
     pub records: Vec<Record>,
-    /// Tuned procedures by the other ways to tune, as [`Way::named`] calls them: `opt-entmax (all rows)`. In the order of
-    /// `records`, a way after the other; all rows choose on the first splits only. Their parameters and thresholds are
-    /// those of the candidate that decides most labels.
+    /// Tuned procedures by the other ways to tune, as [`Way::named`] calls them: `opt-entmax (all rows)`. In the order
+    /// of `records`, a way after the other; all rows choose on the first splits only. Their parameters and thresholds
+    /// are those of the candidate that decides most labels.
     #[serde(default)]
     pub tuned: Vec<Record>,
     /// Mean and spread over the many splits of the claims, per benchmark × procedure × α.

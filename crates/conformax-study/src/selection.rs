@@ -1,18 +1,16 @@
-//! Tuning that sets no rows aside, on many splits: the sizes and outcomes of `conformax::Selection`, from each row's set
-//! sizes alone.
+//! Tuning that sets no rows aside, on many splits: the sizes and outcomes of `conformax::Selection`, from each row's
+//! set sizes alone.
 //!
-//! A label's score follows from its place in the ranking, which all candidates of a grid share: a candidate with `b` labels
-//! of a row at its lower score and `c` at its higher takes the first `c` of them, and needs `b`, `c` or, for the few places
-//! between, a count of its own. So no set is made, and a row costs two sizes for every candidate that can win.
+//! A label's score follows from its place in the ranking, which all candidates of a grid share: a candidate with `b`
+//! labels of a row at its lower score and `c` at its higher takes the first `c` of them, and needs `b`, `c` or, for the
+//! few places between, a count of its own. So no set is made, and a row costs two sizes for every candidate that can
+//! win.
 
-use conformax::{Alpha, Masked, Predictor, Rival, RowSet, ScoreSpec, Selection};
+use conformax::{Alpha, Masked, Predictor, Rival, Rivals, RowSet, ScoreSpec, Selection};
 
-/// What the calibration rows of a split say of the candidates, at one level.
-pub(crate) struct Contest {
-    /// In the order of the grid; `score` is a place among the scores computed.
-    rivals: Vec<Rival<usize>>,
-    leader: usize,
-}
+/// What the calibration rows of a split say of the candidates, at one level: in the order of the grid, with a place
+/// among the scores computed in place of each score.
+pub(crate) struct Contest(Rivals<usize>);
 
 /// Pairs of calibration rows and labels, gathered for one candidate at one level of one split.
 #[derive(Clone, Default)]
@@ -39,43 +37,33 @@ pub(crate) struct OwnSizes {
 }
 
 impl Contest {
-    /// The candidates, each with its scores of rank `k − 1` and `k`.
+    /// The candidates, each with its scores of rank `k − 1` and `k`; at least one.
     pub(crate) fn new(candidates: impl Iterator<Item = (usize, (f64, f64), Pairs)>) -> Self {
-        let rivals: Vec<Rival<usize>> = candidates
-            .map(|(score, (low, high), mut pairs)| {
-                pairs.between.sort_unstable_by(f64::total_cmp);
-                let Pairs { at_low, at_high, between } = pairs;
-                Rival { score, low, high, at_low, at_high, between: between.into() }
-            })
-            .collect();
-        let fewer = |best: usize, next: usize| {
-            if rivals[next].at_high < rivals[best].at_high { next } else { best }
-        };
-        let leader = (0..rivals.len()).reduce(fewer).unwrap_or_default();
-        Self { rivals, leader }
+        let rivals = candidates.map(|(score, around, mut pairs)| {
+            pairs.between.sort_unstable_by(f64::total_cmp);
+            Rival::new(score, around, (pairs.at_low, pairs.at_high), pairs.between)
+        });
+        Self(Rivals::new(rivals.collect()))
+    }
+
+    fn rivals(&self) -> &[Rival<usize>] {
+        self.0.as_slice()
     }
 
     /// The candidate that wins where the row itself does not tip the balance.
     pub(crate) fn leader(&self) -> &Rival<usize> {
-        &self.rivals[self.leader]
+        &self.rivals()[self.0.leader()]
     }
 
     /// Whether the sets hold every label, whoever wins: there are too few rows, or too many impossible labels.
     pub(crate) fn is_full(&self) -> bool {
-        self.rivals.iter().any(|rival| rival.high == f64::INFINITY)
+        self.rivals().iter().any(|rival| rival.high == f64::INFINITY)
     }
 
     /// The places of candidates that can win a label of a row with so many classes, in grid order.
     pub(crate) fn alive(&self, classes: usize) -> Vec<usize> {
-        if self.rivals.iter().all(|rival| rival.high == f64::INFINITY) {
-            return vec![self.leader];
-        }
-        let most = self.leader().at_high + classes as u64;
-        let can_win = |place: &usize| {
-            let least = self.rivals[*place].at_low;
-            *place == self.leader || least < most || (least == most && *place < self.leader)
-        };
-        (0..self.rivals.len()).filter(can_win).collect()
+        let alive = self.0.alive(classes);
+        (0..alive.len()).filter(|place| alive[*place]).collect()
     }
 
     /// What predicts as this choice on `n` calibration rows does. `None` where rounding has put a score in another order
@@ -86,11 +74,10 @@ impl Contest {
         alpha: Alpha,
         spec: impl Fn(usize) -> ScoreSpec,
     ) -> Option<Predictor<ScoreSpec>> {
-        let alive = self.alive(classes);
-        let rivals = self.rivals.iter().enumerate().map(|(place, rival)| {
-            let Rival { score, low, high, at_low, at_high, between } = rival.clone();
-            let between = if alive.contains(&place) { between } else { Vec::new().into() };
-            Rival { score: spec(score), low, high, at_low, at_high, between }
+        let rivals = self.rivals().iter().zip(self.0.alive(classes)).map(|(rival, alive)| {
+            let between = if alive { rival.between.clone() } else { Vec::new().into() };
+            let (around, pairs) = ((rival.low, rival.high), (rival.at_low, rival.at_high));
+            Rival::new(spec(rival.score), around, pairs, between)
         });
         let rows = (n as u64, RowSet::default());
         let made = Selection::from_parts(rivals.collect(), classes, alpha, rows, Masked::Allowed);
@@ -105,10 +92,10 @@ impl Contest {
         own: &[OwnSizes],
         truth: impl Fn(usize) -> f64,
     ) -> (usize, bool) {
-        let most = self.leader().at_high + own[self.leader].at_high as u64;
-        let contends = |place: &&usize| **place == self.leader || self.rivals[**place].at_low <= most;
+        let size = own[self.0.leader()].at_high;
+        let contenders = alive.iter().filter(|place| self.0.contends(**place, size));
         let contenders: Vec<(&Rival<usize>, &OwnSizes)> =
-            alive.iter().filter(contends).map(|place| (&self.rivals[*place], &own[*place])).collect();
+            contenders.map(|place| (&self.rivals()[*place], &own[*place])).collect();
         if let [(rival, own)] = contenders[..] {
             return (own.at_high, truth(rival.score) <= rival.high);
         }
@@ -143,8 +130,7 @@ impl OwnSizes {
     }
 
     fn pairs_between(&self, rival: &Rival<usize>, score: f64) -> u64 {
-        let up_to = |scores: &[f64]| scores.iter().filter(|other| **other <= score).count() as u64;
-        let of_rows = rival.between.partition_point(|other| *other <= score) as u64;
-        rival.at_low + of_rows + self.at_low as u64 + up_to(&self.between)
+        let own = self.at_low + self.between.iter().filter(|other| **other <= score).count();
+        rival.pairs(score) + own as u64
     }
 }

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use conformax::{Alpha, Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec, Strata};
+use conformax::{Alpha, Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec, Strata, TuningSplit};
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -16,8 +16,6 @@ use crate::procedure::{Procedure, ProcedureScore};
 const SPLITS: usize = 20;
 /// Share of rows for calibration, as the paper has it.
 const CALIBRATION: f64 = 0.4;
-/// Share of those for tuning, as the paper has it.
-const TUNING: f64 = 0.4;
 
 /// The paper's protocol, the default study.
 pub const PAPER: &str = include_str!("../studies/paper.toml");
@@ -240,7 +238,7 @@ impl Reader<'_> {
             splits,
             claim_splits,
             calibration: self.share(written.calibration.as_ref(), "calibration")?.unwrap_or(CALIBRATION),
-            tuning: self.share(written.tuning.as_ref(), "tuning")?.unwrap_or(TUNING),
+            tuning: self.share(written.tuning.as_ref(), "tuning")?.unwrap_or(TuningSplit::FRACTION),
             levels: match &written.levels {
                 Some(levels) => self.levels(levels)?,
                 None if kind == Kind::Conditional => Study::conditional().levels,
@@ -408,7 +406,8 @@ impl Reader<'_> {
     }
 }
 
-/// Each candidate scores every tuning row. Three short lists multiply to more than memory holds, so they are counted first.
+/// Each candidate scores every tuning row. Three short lists multiply to more than memory holds, so they are counted
+/// first.
 const MOST_CANDIDATES: usize = 10_000;
 
 impl Grid {

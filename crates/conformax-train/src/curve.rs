@@ -2,8 +2,6 @@
 
 mod picture;
 
-use std::fmt::Write;
-
 use serde::{Deserialize, Serialize};
 
 /// What an epoch came to.
@@ -36,24 +34,57 @@ pub struct Curve {
 impl Curve {
     /// One line per epoch; cells without a value are empty.
     pub fn csv(&self) -> String {
-        let mut text = String::from(
-            "epoch,step,learning_rate,train_loss,train_accuracy,validation_loss,validation_accuracy\n",
-        );
+        const HEADER: [&str; 7] = [
+            "epoch",
+            "step",
+            "learning_rate",
+            "train_loss",
+            "train_accuracy",
+            "validation_loss",
+            "validation_accuracy",
+        ];
         let cell = |value: Option<f64>| value.map(|value| value.to_string()).unwrap_or_default();
-        for e in &self.epochs {
-            let (loss, accuracy) = (cell(e.validation_loss), cell(e.validation_accuracy));
-            writeln!(
-                text,
-                "{},{},{},{},{},{loss},{accuracy}",
-                e.epoch, e.step, e.learning_rate, e.train_loss, e.train_accuracy
-            )
-            .expect("a string takes all that is written");
+        let row = |e: &EpochRecord| {
+            let counts = [e.epoch.to_string(), e.step.to_string()];
+            let numbers = [Some(e.learning_rate), Some(e.train_loss), Some(e.train_accuracy)];
+            let cells = numbers.into_iter().chain([e.validation_loss, e.validation_accuracy]).map(cell);
+            counts.into_iter().chain(cells).collect::<Vec<String>>()
+        };
+        let mut csv = csv::Writer::from_writer(Vec::new());
+        for row in std::iter::once(HEADER.map(str::to_owned).to_vec()).chain(self.epochs.iter().map(row)) {
+            csv.write_record(row).expect("memory takes all that is written");
         }
-        text
+        let bytes = csv.into_inner().expect("memory takes all that is written");
+        String::from_utf8(bytes).expect("numbers are text")
     }
 
     /// Loss and accuracy side by side, as SVG; training rows and validation rows have a line each.
     pub fn svg(&self) -> String {
         picture::draw(&self.epochs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_curve_is_a_line_for_each_epoch_with_empty_cells_for_what_is_not_known() {
+        let first = EpochRecord {
+            epoch: 1,
+            step: 20,
+            learning_rate: 0.00001,
+            train_loss: 1.0,
+            train_accuracy: 0.1,
+            validation_loss: None,
+            validation_accuracy: None,
+        };
+        let second =
+            EpochRecord { epoch: 2, validation_loss: Some(0.5), validation_accuracy: Some(1.0), ..first };
+        assert_eq!(
+            Curve { epochs: vec![first, second] }.csv(),
+            "epoch,step,learning_rate,train_loss,train_accuracy,validation_loss,validation_accuracy\n\
+             1,20,0.00001,1,0.1,,\n2,20,0.00001,1,0.1,0.5,1\n"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Every speed bar of the library as a ratio to a row-max pass in the same run; `scripts/bars` prints the table.
 //!
-//! Each line on standard output is `name <TAB> bar <TAB> measured <TAB> GB/s <TAB> note`. Data: ImageNet-5k tiled to 50,000 ×
-//! 1,000 f32, true labels, threshold at α = 0.1. Times are the best of several rounds, and the pass that a job
+//! Each line on standard output is `name <TAB> bar <TAB> measured <TAB> GB/s <TAB> note`. Data: ImageNet-5k tiled to
+//! 50,000 × 1,000 f32, true labels, threshold at α = 0.1. Times are the best of several rounds, and the pass that a job
 //! is compared with runs in the same rounds, so that a busy machine slows both.
 #![allow(clippy::print_stdout, clippy::unwrap_used, missing_docs)]
 

@@ -1,8 +1,8 @@
 //! The law of coverage as a table: every procedure, on rows that tie and rows that do not, against Beta-Binomial.
 //!
-//! `cargo run --release --example law -- quick | long [full]` prints Markdown: with `full` one line per setting, and one per procedure
-//! and kind of row. It exits with 1 where a promise
-//! is broken. The verdicts are made by the very code of `tests/coverage.rs`.
+//! `cargo run --release --example law -- quick | long [full]` prints Markdown: with `full` one line per setting, and
+//! one per procedure and kind of row. It exits with 1 where a promise is broken. The verdicts are made by the very code
+//! of `tests/coverage.rs`.
 
 #[path = "../tests/coverage/pool.rs"]
 #[expect(dead_code, reason = "the tests draw from more pools")]
@@ -150,9 +150,10 @@ fn main() -> io::Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!lines.iter().all(Line::kept))))
 }
 
-/// Fresh rows wherever that costs no more than the budget, and shuffled ones elsewhere if asked for: at n = 5,000 the level 0.5
-/// takes 270,000 splits of 10,001 rows each. The paper's tuning looks at the calibrating rows, so its rows are fresh or
-/// it is left out; a tuned score depends on the level, so levels are shuffled together for plain scores alone.
+/// Fresh rows wherever that costs no more than the budget, and shuffled ones elsewhere if asked for: at n = 5,000 the
+/// level 0.5 takes 270,000 splits of 10,001 rows each. The paper's tuning looks at the calibrating rows, so its rows
+/// are fresh or it is left out; a tuned score depends on the level, so levels are shuffled together for plain scores
+/// alone.
 fn jobs(budget: usize, shuffled: bool) -> Vec<Job> {
     let tuned = [Tuning::Valid, Tuning::Paper]
         .into_iter()

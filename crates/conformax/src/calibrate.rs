@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::level::{Level, Promise};
-use crate::rows::{map_chunks, visit_rows};
+use crate::room::{append, make_room};
+use crate::rows::{first_fault, map_chunks, read_rows, visit_rows};
 use crate::score::paths::{Paths, Question, ask};
 use crate::sorted_scores::Places;
 use crate::{
@@ -42,11 +43,21 @@ impl<T: Logit> Question for LabelScores<'_, T> {
     #[inline]
     fn put<P: Paths>(self, score: &P) -> Self::Answer {
         let mut scores = Vec::with_capacity(self.chunk.len());
-        visit_rows(self.first, self.chunk, |index, row| {
+        let fault = visit_rows(self.first, self.chunk, |index, row| {
             scores.push(score.score(row, self.labels[index]));
             Ok(())
-        })?;
-        Ok(scores)
+        });
+        // Only rows before a fault have scores.
+        expect_numbers(self.first, &scores)?;
+        fault.map(|()| scores)
+    }
+}
+
+/// The error of a score that is no number, as one from elsewhere may be; the first has row `first`.
+pub(crate) fn expect_numbers(first: usize, scores: &[f64]) -> Result<()> {
+    match scores.iter().position(|score| score.is_nan()) {
+        Some(row) => Err(Error::ScoreIsNan { row: (first + row) as u64 }),
+        None => Ok(()),
     }
 }
 
@@ -83,6 +94,15 @@ impl<T: Logit> Question for AllScores<'_, T> {
 }
 
 /// Whether an accumulator keeps the fingerprints of its rows, by which a model knows them again.
+///
+/// ```
+/// use conformax::{Calibrator, EntmaxScore, Logits, Remember, row_fingerprints};
+/// let logits = Logits::new(&[1.0_f32, 3.0], 2)?;
+/// let mut calibrator = Calibrator::new(EntmaxScore::default(), 2)?.remembering(Remember::Rows);
+/// calibrator.extend(logits.labelled(&[0])?)?;
+/// assert!(calibrator.finish()?.rows().contains(row_fingerprints(logits)[0]));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Remember {
     /// Keep scores alone.
@@ -197,8 +217,10 @@ impl Gathered {
 
 /// Takes labelled rows in any blocks, merges with others of its kind in any order, and finishes to the same bits.
 ///
-/// It holds eight bytes a row (sixteen with weights or a severity, and sixteen for every cost that a row can come down
-/// to), and at most six megabytes of fingerprints where rows are remembered.
+/// It holds eight bytes a row and an eighth of that to grow into, twice as much with weights or a severity (and for
+/// every cost that a row can come down to), and at most eleven megabytes of fingerprints where rows are remembered. To
+/// finish takes no more, but for weights (34 bytes a row, of which the sums are 16) and clusters that leave out
+/// classes, for which the scores are there twice.
 ///
 /// ```
 /// use conformax::{Alpha, Calibrator, EntmaxScore, Logits};
@@ -317,8 +339,9 @@ impl<S: Score> Calibrator<S> {
 
     fn gather<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
         let logits = rows.logits();
-        self.scheme.expect(logits)?;
-        self.masked.check(rows)?;
+        first_fault([self.scheme.expect(logits), self.masked.check(rows)], |row| {
+            score_labels(&self.score, rows.before(row)).map(|_| ())
+        })?;
         let remember = self.remember;
         if let (Scheme::Risk(loss), Gathered::Steps(steps)) = (&self.scheme, &mut self.gathered) {
             let chunks = map_chunks(logits, |first, chunk| {
@@ -345,20 +368,21 @@ impl<S: Score> Calibrator<S> {
             let labels = &rows.labels()[place..place + scores.len()];
             match (&mut self.gathered, &self.scheme) {
                 (Gathered::Groups(groups), Scheme::Groups(Taxonomy::All)) => {
-                    groups[0].extend_from_slice(&scores)
+                    append(&mut groups[0], &scores);
                 }
                 (Gathered::Groups(groups), Scheme::Groups(taxonomy)) => {
                     for ((index, label), score) in (place..).zip(labels).zip(&scores) {
-                        groups[taxonomy.group(*label, logits.group(index))].push(*score);
+                        append(&mut groups[taxonomy.group(*label, logits.group(index))], &[*score]);
                     }
                 }
                 (Gathered::Weighted(pairs), Scheme::LabelWeights(weights)) => {
-                    pairs.extend(
-                        labels.iter().zip(&scores).map(|(label, score)| (*score, weights[*label as usize])),
-                    );
+                    make_room(pairs, scores.len());
+                    let of_label = |(label, score): (&u32, &f64)| (*score, weights[*label as usize]);
+                    pairs.extend(labels.iter().zip(&scores).map(of_label));
                 }
                 (Gathered::Weighted(pairs), _) => {
                     let weights = &logits.weights()?[place..place + scores.len()];
+                    make_room(pairs, scores.len());
                     pairs.extend(scores.iter().copied().zip(weights.iter().copied()));
                 }
                 (Gathered::Groups(_) | Gathered::Steps(_), _) => unreachable!("a scheme gathers its own"),
@@ -403,9 +427,9 @@ impl<S: Score> Calibrator<S> {
         }
         match (&mut self.gathered, other.gathered) {
             (Gathered::Groups(mine), Gathered::Groups(theirs)) => {
-                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.extend(theirs));
+                mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| append(mine, &theirs));
             }
-            (Gathered::Weighted(mine), Gathered::Weighted(theirs)) => mine.extend(theirs),
+            (Gathered::Weighted(mine), Gathered::Weighted(theirs)) => append(mine, &theirs),
             (Gathered::Steps(mine), Gathered::Steps(theirs)) => mine.merge(theirs),
             _ => unreachable!("the same scheme gathers the same"),
         }
@@ -442,6 +466,14 @@ impl<S: Score> Calibrator<S> {
 }
 
 /// What calibration rows say, in order.
+///
+/// ```
+/// use conformax::{Calibration, EntmaxScore, Evidence, SortedScores};
+/// let scores = SortedScores::new(vec![0.5, 2.0])?;
+/// let calibration = Calibration::from_scores(EntmaxScore::default(), 3, scores.clone())?;
+/// assert_eq!(*calibration.evidence(), Evidence::Groups(vec![scores]));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Evidence {
@@ -589,7 +621,12 @@ impl<S: Score> Calibration<S> {
     where
         S: Clone,
     {
-        let (thresholds, promise) = match (&self.scheme, &self.evidence) {
+        let (thresholds, promise) = self.thresholds_at(alpha);
+        (self.predictor(thresholds), promise)
+    }
+
+    fn thresholds_at(&self, alpha: Alpha) -> (Thresholds, Promise) {
+        match (&self.scheme, &self.evidence) {
             (Scheme::Groups(taxonomy), Evidence::Groups(groups)) => {
                 by_group(taxonomy, groups, alpha, |scores| scores.level(alpha))
             }
@@ -605,12 +642,11 @@ impl<S: Score> Calibration<S> {
                 (Thresholds::ByWeight(rule), Promise::Weighted { alpha, n: self.n })
             }
             (_, Evidence::Groups(_) | Evidence::Losses(_)) => unreachable!("a scheme has its own evidence"),
-        };
-        (self.predictor(thresholds), promise)
+        }
     }
 
-    /// The same with coverage of at least `1 − α` with probability `1 − δ` over the calibration rows, in every group. An
-    /// error where thresholds go by weights or a loss.
+    /// The same with coverage of at least `1 − α` with probability `1 − δ` over the calibration rows, in every group.
+    /// An error where thresholds go by weights or a loss.
     pub fn at_with_delta(&self, alpha: Alpha, delta: Alpha) -> Result<(Predictor<S>, Promise)>
     where
         S: Clone,
@@ -658,7 +694,7 @@ impl<S: Score> Calibration<S> {
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
-        self.scheme.expect(logits)?;
+        first_fault([self.scheme.expect(logits)], |row| read_rows(logits.rows(0..row)))?;
         let (largest, places) = match &self.evidence {
             Evidence::Groups(groups) => (
                 groups.iter().filter_map(SortedScores::largest_finite).fold(f64::NEG_INFINITY, f64::max),
@@ -722,12 +758,13 @@ impl<T: Logit> Question for RankedLabelScores<'_, T> {
 
     fn put<P: Paths>(self, score: &P) -> Self::Answer {
         let mut scores = Vec::with_capacity(self.chunk.len());
-        visit_rows(self.first, self.chunk, |index, row| {
+        let fault = visit_rows(self.first, self.chunk, |index, row| {
             let label = self.labels[index];
             scores.push(if self.ranks.hold(row, label) { score.score(row, label) } else { f64::INFINITY });
             Ok(())
-        })?;
-        Ok(scores)
+        });
+        expect_numbers(self.first, &scores)?;
+        fault.map(|()| scores)
     }
 }
 
@@ -748,6 +785,7 @@ impl<T: Logit> Question for RowLosses<'_, T> {
         visit_rows(self.first, self.chunk, |index, row| {
             let label = self.labels[index];
             let own = score.score(row, label);
+            expect_numbers(self.first + index, &[own])?;
             // A severity falls with the true label alone; a cost may fall with any label before it.
             let scored = if self.loss.is_cost() {
                 labels.clear();
@@ -895,11 +933,13 @@ fn fill(
 /// assert_eq!(sets.get(0), Some(&[0, 1][..]));
 /// # Ok::<(), conformax::Error>(())
 /// ```
-pub fn calibrate<S: Score + Clone, T: Logit>(
+pub fn calibrate<S: Score, T: Logit>(
     score: S,
     logits: Logits<'_, T>,
     labels: &[u32],
     alpha: Alpha,
 ) -> Result<Predictor<S>> {
-    Ok(Calibration::of(score, logits.labelled(labels)?)?.at(alpha).0)
+    let calibration = Calibration::of(score, logits.labelled(labels)?)?;
+    let (thresholds, _) = calibration.thresholds_at(alpha);
+    Ok(Predictor::new(calibration.score, thresholds))
 }

@@ -2,6 +2,7 @@
 
 use crate::fingerprint::{Overlap, RowSet, SeenRows, row_fingerprints};
 use crate::predict::drain_sets;
+use crate::rows::{first_fault, read_rows};
 use crate::{
     Alpha, Error, Labelled, Level, Logit, Logits, Loss, Predictor, Result, Score, Tally, Taxonomy,
     Thresholds, Verdict, interval_of_share,
@@ -37,7 +38,20 @@ pub struct Evaluator<S> {
 }
 
 /// How the sets of a group's rows fared.
+///
+/// ```
+/// use conformax::{EntmaxScore, Evaluator, Logits, Predictor, Taxonomy, Thresholds};
+/// let model = Predictor::new(EntmaxScore::default(), Thresholds::One(1.0));
+/// let mut evaluator = Evaluator::new(vec![model], 2)?.by(Taxonomy::Label)?;
+/// evaluator.extend(Logits::new(&[0.0_f32, 3.0, 2.0, 1.5], 2)?.labelled(&[0, 0])?)?;
+/// let of_label = evaluator.finish()?.groups[0][0];
+/// assert_eq!((of_label.n, of_label.coverage(), of_label.average_size()), (2, Some(0.5), Some(1.5)));
+/// let (alone, of_two) = (of_label.interval(0.95, 1).unwrap(), of_label.interval(0.95, 2).unwrap());
+/// assert!(of_two.0 < alone.0 && alone.1 < of_two.1);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct GroupTally {
     /// Rows.
     pub n: u64,
@@ -51,6 +65,13 @@ impl GroupTally {
     /// The share of covered rows; `None` without a row.
     pub fn coverage(self) -> Option<f64> {
         (self.n > 0).then(|| self.covered as f64 / self.n as f64)
+    }
+
+    /// An interval of the coverage that holds, with this confidence, for every one of so many groups at once; `None`
+    /// without a row. Each takes its share of the chance to be wrong (Bonferroni).
+    pub fn interval(self, confidence: f64, groups: usize) -> Option<(f64, f64)> {
+        let of_each = 1.0 - (1.0 - confidence) / groups as f64;
+        interval_of_share(self.covered, self.n, of_each)
     }
 
     /// What the coverage of this group says of its promise, where it is one of so many: too low where chance would make
@@ -87,6 +108,15 @@ impl GroupTally {
 }
 
 /// What an [`Evaluator`] counted.
+///
+/// ```
+/// use conformax::{EntmaxScore, Evaluator, Logits, Predictor, Thresholds};
+/// let mut evaluator = Evaluator::new(vec![Predictor::new(EntmaxScore::default(), Thresholds::One(1.0))], 2)?;
+/// evaluator.extend(Logits::new(&[0.0_f32, 3.0], 2)?.labelled(&[1])?)?;
+/// let evaluated = evaluator.finish()?;
+/// assert_eq!((evaluated.tallies[0].covered(), evaluated.seen.seen), (1, 0));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Evaluated {
@@ -210,9 +240,9 @@ impl<S: Score> Evaluator<S> {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
         let offset = |error: Error| error.offset_rows(self.next_row);
-        if let Some(taxonomy) = &self.taxonomy {
-            taxonomy.expect(counted).map_err(offset)?;
-        }
+        let fits = self.predictors.iter().map(|predictor| predictor.expect(logits));
+        let fits = fits.chain(self.taxonomy.iter().map(|taxonomy| taxonomy.expect(counted)));
+        first_fault(fits, |row| read_rows(logits.rows(0..row))).map_err(offset)?;
         let mut tallies = self.tallies.clone();
         let (mut groups, mut losses) = (self.groups.clone(), self.losses.clone());
         let mut place = 0;

@@ -1,11 +1,13 @@
 //! Fingerprints: a 64-bit name for a row's values, so that a model knows the rows that had a part in it.
 //!
 //! The hash `conformax-row-1` is fixed for ever, since calibration files carry its results. A row of K logits is a list
-//! of `f64` bit patterns, −0 counted as +0, filled up with +0 to a multiple of eight. With `mix(a, b)` the two halves of
-//! the 128-bit product of a and b, xor-ed, and `C₀…C₇` the first 64 fractional bits of √2, √3, √5, √7, √11, √13, √17, √19:
-//! four lanes start at `C₀…C₃`; for every eight values `v₀…v₇`, lane `i` becomes `mix(laneᵢ ^ v₂ᵢ, v₂ᵢ₊₁ ^ Cᵢ₊₄)`; and
-//! the hash starts at K and becomes `mix(hash ^ laneᵢ, Cᵢ)` for each lane in turn. Types play no part, so the same
-//! values have the same fingerprint from any format.
+//! of `f64` bit patterns, −0 counted as +0, filled up with +0 to a multiple of eight. With `mix(a, b)` the two halves
+//! of the 128-bit product of a and b, xor-ed, and `C₀…C₇` the first 64 fractional bits of √2, √3, √5, √7, √11, √13,
+//! √17, √19: four lanes start at `C₀…C₃`; for every eight values `v₀…v₇`, lane `i` becomes
+//! `mix(laneᵢ ^ v₂ᵢ, v₂ᵢ₊₁ ^ Cᵢ₊₄)`; and the hash starts at K and becomes `mix(hash ^ laneᵢ, Cᵢ)` for each lane in
+//! turn. Types play no part, so the same values have the same fingerprint from any format.
+
+use std::iter::Peekable;
 
 use crate::rows::map_chunks;
 use crate::{Logit, Logits};
@@ -129,8 +131,8 @@ const MOST: usize = 1 << 18;
 /// The rows that had a part in a model, by their fingerprints: gathered in any order and in bounded memory.
 ///
 /// The smallest fingerprints are kept, which are a random sample of the rows, the same however the rows come, and how
-/// often each was met: equal rows are common in honest data (empty texts, trees, quantised models), so only a row that is
-/// alone in being what it is can say that it has been seen before, and how many come in pairs says how often that is
+/// often each was met: equal rows are common in honest data (empty texts, trees, quantised models), so only a row that
+/// is alone in being what it is can say that it has been seen before, and how many come in pairs says how often that is
 /// chance.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RowSample {
@@ -144,43 +146,47 @@ pub(crate) struct RowSample {
 
 impl RowSample {
     pub(crate) fn extend(&mut self, rows: &[u64]) {
-        for part in rows.chunks(MOST) {
+        let mut rest = rows;
+        while !rest.is_empty() {
+            let (part, more) = rest.split_at(rest.len().min(MOST - self.fresh.len()));
             self.fresh.extend_from_slice(part);
-            if self.fresh.len() >= MOST {
+            if self.fresh.len() == MOST {
                 self.settle();
             }
+            rest = more;
         }
     }
 
     pub(crate) fn merge(&mut self, mut other: Self) {
         other.settle();
         self.settle();
-        let mine = std::mem::take(&mut self.kept);
-        self.kept = in_order(mine, other.kept);
+        self.take_in(other.kept.into_iter());
         self.cut |= other.cut;
-        self.trim();
     }
 
     /// Puts the fresh ones in order among the others.
     fn settle(&mut self) {
         let mut fresh = std::mem::take(&mut self.fresh);
         fresh.sort_unstable();
-        let mut counted: Vec<(u64, u32)> = Vec::with_capacity(fresh.len());
-        for row in fresh {
-            match counted.last_mut() {
-                Some(last) if last.0 == row => last.1 = last.1.saturating_add(1),
-                _ => counted.push((row, 1)),
-            }
-        }
-        let kept = std::mem::take(&mut self.kept);
-        self.kept = in_order(kept, counted);
-        self.trim();
+        self.take_in(fresh.chunk_by(|a, b| a == b).map(|same| (same[0], same.len() as u32)));
     }
 
-    fn trim(&mut self) {
-        if self.kept.len() > MOST {
-            self.kept.truncate(MOST);
-            self.cut = true;
+    /// Puts rising fingerprints, each once with how often it was met, among those that are kept, and lets go of the
+    /// largest where they are too many.
+    fn take_in(&mut self, others: impl Iterator<Item = (u64, u32)>) {
+        let mut others = others.peekable();
+        if others.peek().is_none() {
+            return;
+        }
+        let kept = std::mem::take(&mut self.kept);
+        self.kept.reserve_exact((kept.len() + others.size_hint().1.unwrap_or(MOST)).min(MOST));
+        let mut kept = kept.into_iter().peekable();
+        while let Some(next) = next_of(&mut kept, &mut others) {
+            if self.kept.len() == MOST {
+                self.cut = true;
+                return;
+            }
+            self.kept.push(next);
         }
     }
 
@@ -211,25 +217,19 @@ impl RowSample {
     }
 }
 
-/// Both lists in one; counts of what is in both are added.
-fn in_order(a: Vec<(u64, u32)>, b: Vec<(u64, u32)>) -> Vec<(u64, u32)> {
-    if a.is_empty() || b.is_empty() {
-        return if a.is_empty() { b } else { a };
-    }
-    let mut both = Vec::with_capacity(a.len() + b.len());
-    let (mut a, mut b) = (a.into_iter().peekable(), b.into_iter().peekable());
-    loop {
-        match (a.peek(), b.peek()) {
-            (Some(x), Some(y)) if x.0 == y.0 => {
-                both.push((x.0, x.1.saturating_add(y.1)));
-                a.next();
-                b.next();
-            }
-            (Some(x), Some(y)) if x.0 < y.0 => both.extend(a.next()),
-            (Some(_), None) => both.extend(a.next()),
-            (_, Some(_)) => both.extend(b.next()),
-            (None, None) => return both,
+/// The smaller of what two rising lists go on with; where both have it, counted together.
+fn next_of<A: Iterator<Item = (u64, u32)>, B: Iterator<Item = (u64, u32)>>(
+    a: &mut Peekable<A>,
+    b: &mut Peekable<B>,
+) -> Option<(u64, u32)> {
+    match (a.peek(), b.peek()) {
+        (Some(x), Some(y)) if x.0 == y.0 => {
+            let (x, y) = (a.next()?, b.next()?);
+            Some((x.0, x.1.saturating_add(y.1)))
         }
+        (Some(x), Some(y)) if x.0 > y.0 => b.next(),
+        (Some(_), _) => a.next(),
+        (None, _) => b.next(),
     }
 }
 
@@ -262,8 +262,8 @@ impl RowSet {
         sample.finish()
     }
 
-    /// From rising fingerprints, none beyond `up_to`, of so many rows, repeated ones included, and so many pairs of equal
-    /// rows; `None` where they do not fit together.
+    /// From rising fingerprints, none beyond `up_to`, of so many rows, repeated ones included, and so many pairs of
+    /// equal rows; `None` where they do not fit together.
     pub fn from_parts(once: Vec<u64>, up_to: u64, rows: u64, pairs: u64) -> Option<Self> {
         let sound = once.is_sorted_by(|a, b| a < b)
             && once.last().is_none_or(|last| *last <= up_to)
@@ -284,8 +284,8 @@ impl RowSet {
         self.pairs
     }
 
-    /// How many of `others` fresh rows are equal to one of these, and alone on both sides, by chance: as many as there are
-    /// pairs here, but for how many ways there are to deal a pair out.
+    /// How many of `others` fresh rows are equal to one of these, and alone on both sides, by chance: as many as there
+    /// are pairs here, but for how many ways there are to deal a pair out.
     fn alike_by_chance(&self, others: u64) -> f64 {
         if self.rows == 0 { 0.0 } else { 2.0 * self.pairs as f64 * (others as f64 / self.rows as f64) }
     }
@@ -354,8 +354,19 @@ impl Overlap {
 
 /// How many test rows had a part in the model: rows whose logits occur once among the model's rows and once here.
 ///
-/// Equal rows are common in honest data and are no evidence. How many are alike by chance is told by the pairs among the
-/// model's own rows; where [`SeenRows::MOST`] of the rows and more are alike beyond that, it is the same data.
+/// Equal rows are common in honest data and are no evidence. How many are alike by chance is told by the pairs among
+/// the model's own rows; where [`SeenRows::MOST`] of the rows and more are alike beyond that, it is the same data.
+///
+/// ```
+/// use conformax::{EntmaxScore, Evaluator, Logits, Predictor, RowSet, Thresholds, row_fingerprints};
+/// let (logits, mine) = (Logits::new(&[0.0_f32, 3.0, 2.0, 1.0], 2)?, row_fingerprints);
+/// let model = Predictor::new(EntmaxScore::default(), Thresholds::One(1.0));
+/// let mut evaluator = Evaluator::new(vec![model], 2)?.watching_for(vec![RowSet::new(mine(logits))]);
+/// evaluator.extend(logits.labelled(&[1, 0])?)?;
+/// let seen = evaluator.finish()?.seen;
+/// assert!(seen.first == Some(0) && seen.are_the_same_data());
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct SeenRows {

@@ -11,6 +11,10 @@ use crate::rows::{map_chunks, visit_rows};
 use crate::{Error, Labelled, Logit, Logits, Result};
 
 /// How the weights of labels are estimated.
+///
+/// ```
+/// assert_eq!(conformax::LabelShift::default(), conformax::LabelShift::Em); // `label_weights` takes either
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LabelShift {
     /// By expectation and maximisation on softmax: exact where softmax is calibrated.

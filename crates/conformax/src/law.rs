@@ -113,8 +113,8 @@ impl CoverageLaw {
 
     /// The central interval that holds the coverage measured on `rows` fresh rows with at least `probability`.
     ///
-    /// Its ends are counts over `rows`, both included; without rows it is all of `[0, 1]`. The probability lies strictly
-    /// between 0 and 1.
+    /// Its ends are counts over `rows`, both included; without rows it is all of `[0, 1]`. The probability lies
+    /// strictly between 0 and 1.
     pub fn interval_of_rows(self, probability: f64, rows: u64) -> Result<(f64, f64)> {
         let tails = outside(probability)?;
         if rows == 0 {

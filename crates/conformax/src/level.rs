@@ -135,7 +135,8 @@ pub enum Promise {
         /// Calibration rows.
         n: u64,
     },
-    /// Coverage of at least `1 − α` over all rows by a choice that all calibration rows had a say in: no law of coverage.
+    /// Coverage of at least `1 − α` over all rows by a choice that all calibration rows had a say in: no law of
+    /// coverage.
     Selected(Level),
     /// An expected loss of at most α.
     Risk {

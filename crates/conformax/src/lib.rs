@@ -38,6 +38,7 @@ mod activation;
 mod bytes;
 mod calibrate;
 mod clusters;
+mod contest;
 mod error;
 mod evaluate;
 mod fingerprint;
@@ -54,6 +55,7 @@ mod prior;
 mod random;
 mod ranks;
 mod risk;
+mod room;
 mod row_sizes;
 mod rows;
 mod score;
@@ -75,6 +77,7 @@ pub use calibrate::{
     Calibration, Calibrator, Evidence, Remember, Scheme, calibrate, score_all_labels, score_labels,
 };
 pub use clusters::{ClusterPlan, cluster_classes};
+pub use contest::{Rival, Rivals};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluated, Evaluator, GroupTally};
 pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, SeenRows, row_fingerprints};
@@ -94,7 +97,7 @@ pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };
-pub use select::{PairCounter, Rival, Selection, WinnerCounter};
+pub use select::{PairCounter, Selection, WinnerCounter};
 pub use sets::{PredictionSets, Sets};
 pub use sorted_scores::{PValue, SortedScores};
 pub use spec::{Parameters, ScoreSpec};
@@ -103,7 +106,10 @@ pub use stream::{AdaptiveLevel, Alarm, Feedback, Stream, StreamOptions, StreamSt
 pub use taxonomy::Taxonomy;
 pub use threshold_search::{FoundThresholds, SearchStep, ThresholdSearch};
 pub use thresholds::Thresholds;
-pub use tune::{Candidate, Choice, SizeCounter, TuneOn, Tuned, Tuner, Tuning, entmax_grid, raps_grid, tune};
+pub use tune::{
+    Candidate, Choice, GRID_GAMMAS, GRID_K_REGS, GRID_LAMBDAS, SizeCounter, TuneOn, Tuned, Tuner, Tuning,
+    entmax_grid, raps_grid, tune,
+};
 pub use units::{Alpha, Gamma, Lambda};
 pub use weights::{WeightRule, WeightedScores};
 

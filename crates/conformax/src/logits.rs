@@ -206,6 +206,11 @@ impl<'a, T: Logit> Labelled<'a, T> {
     pub fn is_empty(&self) -> bool {
         self.labels.is_empty()
     }
+
+    /// The rows before this one.
+    pub(crate) fn before(&self, row: usize) -> Self {
+        Self { logits: self.logits.rows(0..row), labels: &self.labels[..row] }
+    }
 }
 
 #[cfg(feature = "ndarray")]

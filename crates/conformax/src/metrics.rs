@@ -129,6 +129,15 @@ impl Count {
 }
 
 /// How far measured figures can be trusted, rows being what they are; `None` where nothing was measured.
+///
+/// ```
+/// use conformax::Tally;
+/// let mut tally = Tally::new(2);
+/// (0..10).for_each(|row| tally.add_outcome(1, row < 8, 0));
+/// let (low, high) = tally.intervals(0.95)?.coverage.unwrap();
+/// assert!(0.4 < low && low < 0.8 && 0.8 < high && high < 1.0);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]
@@ -146,6 +155,15 @@ pub struct Intervals {
 }
 
 /// What measured coverage says of the promise; see [`Tally::verdict`].
+///
+/// ```
+/// use conformax::{Alpha, LawIs, Level, Tally, Thresholds, Verdict};
+/// let mut tally = Tally::new(2);
+/// (0..100).for_each(|row| tally.add_outcome(1, row % 2 == 0, 0)); // half of the rows, and 90 % are promised
+/// let verdict = tally.verdict(Level::new(999, Alpha::new(0.1)?), &Thresholds::One(1.0), LawIs::Exact);
+/// assert!(matches!(verdict, Verdict::TooLow(least) if least > 75));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Too few rows were covered for chance to explain: fewer than this.
@@ -342,6 +360,16 @@ pub fn evaluate(sets: &PredictionSets, labels: &[u32], alpha: Alpha, strata: &St
 }
 
 /// Whether coverage follows its law exactly, or at least.
+///
+/// ```
+/// use conformax::{Alpha, LawIs, Level, Tally, Thresholds, Verdict};
+/// let (mut tally, level) = (Tally::new(2), Level::new(999, Alpha::new(0.1)?));
+/// (0..100).for_each(|_| tally.add_outcome(1, true, 0)); // every row, and 90 % are promised
+/// let verdict = |law| tally.verdict(level, &Thresholds::One(1.0), law);
+/// assert!(matches!(verdict(LawIs::Exact), Verdict::TooHigh(_)));
+/// assert_eq!(verdict(LawIs::ABound), Verdict::AsPromised);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LawIs {
     /// No calibration score ties with the threshold.
@@ -350,8 +378,8 @@ pub enum LawIs {
     ABound,
 }
 
-/// The exact interval (Clopper and Pearson) of a share of `hits` in `n`; `None` of nothing, and for a confidence outside
-/// (0, 1). Its ends are quantiles of Beta distributions, the same that coverage follows.
+/// The exact interval (Clopper and Pearson) of a share of `hits` in `n`; `None` of nothing, and for a confidence
+/// outside (0, 1). Its ends are quantiles of Beta distributions, the same that coverage follows.
 ///
 /// ```
 /// let (low, high) = conformax::interval_of_share(2, 10, 0.95).unwrap();

@@ -3,11 +3,11 @@
 //! [`set_of_row`] is the one place where a score, thresholds and policies meet; every call here goes through it, or
 //! through the bounds that decide narrow rows many at a time and leave to it whatever is near a threshold.
 
+use crate::contest::{Rivals, contested_set};
 use crate::kernel::NARROW;
-use crate::rows::{Narrow, drain_chunks, visit_narrow_rows, visit_rows};
+use crate::rows::{Narrow, drain_chunks, first_fault, read_rows, visit_narrow_rows, visit_rows};
 use crate::score::paths::{LabelScratch, Paths, Question, ask, known};
 use crate::score::{softmax_over, sort_best_first};
-use crate::select::{Rivals, contested_set};
 use crate::thresholds::{ByLabel, LabelBounds, RowThresholds, Thresholds};
 use crate::{Empty, Logit, Logits, Masked, PredictionSets, Ranks, Result, Row, Score};
 
@@ -111,8 +111,8 @@ impl<S: Score> Predictor<S> {
     }
 
     /// The inverse temperature `β = δ/q` at which the activation's support is the set: 0 for full sets, ∞ for a
-    /// threshold of 0. `None` for scores outside the entmax family, for γ = 1, and where thresholds differ by label, group
-    /// or weight.
+    /// threshold of 0. `None` for scores outside the entmax family, for γ = 1, and where thresholds differ by label,
+    /// group or weight.
     pub fn temperature(&self) -> Option<f64> {
         match self.thresholds {
             _ if self.is_a_choice() => None,
@@ -137,7 +137,7 @@ impl<S: Score> Predictor<S> {
         &self,
         logits: Logits<'_, T>,
     ) -> Result<(PredictionSets, Vec<f64>)> {
-        self.expect(logits)?;
+        first_fault([self.expect(logits)], |row| read_rows(logits.rows(0..row)))?;
         if self.is_a_choice() {
             return self.predict_softmax(logits);
         }
@@ -152,8 +152,8 @@ impl<S: Score> Predictor<S> {
         Ok(whole)
     }
 
-    /// The probabilities over the set of one row from the logits of its labels alone, best first: what lies outside a set
-    /// has no part in them. The group or weight of the row comes with these, where thresholds go by it.
+    /// The probabilities over the set of one row from the logits of its labels alone, best first: what lies outside a
+    /// set has no part in them. The group or weight of the row comes with these, where thresholds go by it.
     pub fn probabilities_within<T: Logit>(&self, set: Logits<'_, T>) -> Result<Vec<f64>> {
         match &self.thresholds {
             Thresholds::One(_) | Thresholds::PerLabel(_) => {}
@@ -179,7 +179,7 @@ impl<S: Score> Predictor<S> {
     }
 
     /// The error of rows that this predictor does not fit.
-    fn expect<T: Logit>(&self, logits: Logits<'_, T>) -> Result<()> {
+    pub(crate) fn expect<T: Logit>(&self, logits: Logits<'_, T>) -> Result<()> {
         self.ranks.as_ref().map_or(Ok(()), |ranks| ranks.check(logits.classes()))?;
         self.thresholds.expect(logits)
     }
@@ -221,7 +221,8 @@ pub(crate) fn drain_sets<S: Score, T: Logit>(
     logits: Logits<'_, T>,
     take: impl FnMut(Vec<PredictionSets>),
 ) -> Result<()> {
-    predictors.iter().try_for_each(|predictor| predictor.expect(logits))?;
+    let fits = predictors.iter().map(|predictor| predictor.expect(logits));
+    first_fault(fits, |row| read_rows(logits.rows(0..row)))?;
     drain_chunks(logits, |first, chunk| sets_of_chunk(predictors, first, chunk), take)
 }
 

@@ -1,7 +1,7 @@
 //! `Ranks`: how far down the ranking a label may stand and still be looked at.
 //!
-//! `S'(x, y) = S(x, y)` where the rank of `y` is at most that of its class, else +∞. The ranks are chosen on rows that do
-//! not calibrate, so thresholds per class on `S'` keep the guarantee of each class.
+//! `S'(x, y) = S(x, y)` where the rank of `y` is at most that of its class, else +∞. The ranks are chosen on rows that
+//! do not calibrate, so thresholds per class on `S'` keep the guarantee of each class.
 
 use std::sync::Arc;
 
@@ -59,8 +59,9 @@ fn rank_of<T: Logit>(row: Row<'_, T>, label: u32) -> usize {
 
 /// Chooses the largest rank of each label on rows that do not calibrate.
 ///
-/// Half of a class's misses may come from its rank, the other half stays for its score: the rank is the smallest that no
-/// more than `α/2` of the class's rows exceed, by the conformal rule. A class with too few rows for that has no limit.
+/// Half of a class's misses may come from its rank, the other half stays for its score: the rank is the smallest that
+/// no more than `α/2` of the class's rows exceed, by the conformal rule. A class with too few rows for that has no
+/// limit.
 ///
 /// ```
 /// use conformax::{Alpha, Logits, RankChooser};
@@ -83,7 +84,7 @@ impl RankChooser {
         Ok(Self { counts: vec![Default::default(); classes] })
     }
 
-    /// Takes in rows. An error names the row and leaves everything as it was.
+    /// Takes in rows. An error names the row among these and leaves everything as it was.
     pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
         let (wanted, got) = (self.counts.len(), rows.logits().classes());
         if wanted != got {
@@ -99,17 +100,6 @@ impl RankChooser {
         })?;
         for (label, rank) in rows.labels().iter().zip(chunks.concat()) {
             *self.counts[*label as usize].entry(rank).or_insert(0) += 1;
-        }
-        Ok(())
-    }
-
-    /// Takes in what another took in.
-    pub fn merge(&mut self, other: Self) -> Result<()> {
-        if self.counts.len() != other.counts.len() {
-            return Err(Error::Unlike { what: "numbers of classes" });
-        }
-        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
-            theirs.into_iter().for_each(|(rank, count)| *mine.entry(rank).or_insert(0) += count);
         }
         Ok(())
     }

@@ -1,10 +1,11 @@
 //! Risk: a loss that falls as the set grows, kept below α on average.
 //!
 //! The threshold is the smallest score `t` of any label with `Σ ℓ_i(t) + B ≤ α(n + 1)`, else +∞, where `B` is the
-//! largest loss there is; then `E ℓ ≤ α`. Losses are counted in units of a power of two, at most 2⁻⁶¹ of `B`, rounded up:
-//! sums are exact and in any order the same, and what is rounded (a loss of less than 2⁻⁹ of `B` whose bits reach below
-//! the unit) errs on the safe side.
+//! largest loss there is; then `E ℓ ≤ α`. Losses are counted in units of a power of two, at most 2⁻⁶¹ of `B`, rounded
+//! up: sums are exact and in any order the same, and what is rounded (a loss of less than 2⁻⁹ of `B` whose bits reach
+//! below the unit) errs on the safe side.
 
+use crate::room::append;
 use crate::weights::parts;
 use crate::{Alpha, Error, Result};
 
@@ -45,8 +46,8 @@ impl Loss {
         Self::new(Kind::Severity, classes, of_class)
     }
 
-    /// A set loses the least cost among its labels, `costs[label · classes + other]`; an empty set the largest there is.
-    /// The true label costs nothing.
+    /// A set loses the least cost among its labels, `costs[label · classes + other]`; an empty set the largest there
+    /// is. The true label costs nothing.
     pub fn cost(costs: Vec<f64>, classes: usize) -> Result<Self> {
         if costs.len() != classes * classes {
             let (what, wanted, got) = ("costs", classes * classes, costs.len());
@@ -189,6 +190,17 @@ fn units_up(value: f64, unit: i32) -> u64 {
 }
 
 /// Where the losses of calibration rows fall as the threshold grows: the evidence of risk control.
+///
+/// ```
+/// use conformax::{Calibrator, EntmaxScore, Evidence, Logits, Loss, Scheme};
+/// let severity = Scheme::Risk(Loss::severity(vec![1.0, 0.5])?);
+/// let mut calibrator = Calibrator::new(EntmaxScore::default(), 2)?.under(severity)?;
+/// calibrator.extend(Logits::new(&[1.0_f32, 3.0, 2.0, 0.0], 2)?.labelled(&[0, 0])?)?;
+/// let calibration = calibrator.finish()?;
+/// let Evidence::Losses(losses) = calibration.evidence() else { unreachable!("the scheme is of a risk") };
+/// assert_eq!(losses.steps().iter().map(|(score, _)| *score).collect::<Vec<_>>(), [0.0, 2.0]);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LossSteps {
     pub(crate) n: u64,
@@ -233,7 +245,7 @@ impl LossSteps {
     pub(crate) fn merge(&mut self, other: Self) {
         self.n += other.n;
         self.start += other.start;
-        self.steps.extend(other.steps);
+        append(&mut self.steps, &other.steps);
     }
 
     pub(crate) fn sort(&mut self) {

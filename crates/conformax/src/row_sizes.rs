@@ -14,7 +14,7 @@ use self::known_scores::ScoresDown;
 use crate::kernel::{Order, Picked, gap_norm, norm_in_single};
 use crate::score::paths::{Paths, Question};
 use crate::score::ranked::RankedSoftmax;
-use crate::{Draw, EntmaxScore, Gamma, Logit, Row, Score, ScoreSpec};
+use crate::{Draw, EntmaxScore, Gamma, Logit, RapsScore, Row, Score, ScoreSpec};
 
 /// A row's set sizes under a score; see [`RankedRow`].
 pub struct RowSizes<'a> {
@@ -54,9 +54,10 @@ fn slack(threshold: f64) -> f64 {
 /// gets the same sizes.
 ///
 /// ```
-/// use conformax::{Draw, KnownScores, RankedRow, Row, ScoreSpec, SizeScratch};
+/// use conformax::{KnownScores, RankedRow, Row, ScoreSpec, SizeScratch};
 /// let row = Row::new(&[4.0_f32, 3.0, 0.0])?;
-/// let (ranked, score) = (RankedRow::new(row, Draw::default()), ScoreSpec::default());
+/// let score = ScoreSpec::default();
+/// let ranked = RankedRow::new(row, RankedRow::draw_for(&[score]));
 /// let (mut known, mut scratch, mut sizes) = (KnownScores::default(), SizeScratch::default(), Vec::new());
 /// ranked.with_sizes(&score, row, &mut known, 5.0, &mut scratch, |of| {
 ///     sizes.extend([0.5, 1.0, 5.0].map(|threshold| of.at(threshold)));
@@ -87,11 +88,25 @@ impl RankedRow {
         Self { gaps: gaps.collect(), heads: heads.collect(), ranked, draw }
     }
 
+    /// The draw to rank rows with that will be asked about these scores: of the first that is read off a ranking.
+    pub fn draw_for(specs: &[ScoreSpec]) -> Draw {
+        specs.iter().find_map(read_off).map(|raps| raps.draw).unwrap_or_default()
+    }
+
+    /// Whether the score is read off the ranking, without another look at the row.
+    pub fn holds(&self, spec: &ScoreSpec) -> bool {
+        self.held(spec).is_some()
+    }
+
+    fn held<'s>(&self, spec: &'s ScoreSpec) -> Option<&'s RapsScore> {
+        read_off(spec).filter(|raps| raps.draw == self.draw)
+    }
+
     /// The score of a label in the row that was ranked.
     pub fn score<T: Logit>(&self, spec: &ScoreSpec, row: Row<'_, T>, label: u32) -> f64 {
-        match spec {
-            ScoreSpec::Raps(raps) if raps.draw == self.draw => self.ranked.raps_of(raps, label),
-            _ => spec.score(row, label),
+        match self.held(spec) {
+            Some(raps) => self.ranked.raps_of(raps, label),
+            None => spec.score(row, label),
         }
     }
 
@@ -162,17 +177,25 @@ impl RankedRow {
                         .for_each(|(place, out)| *out = self.entmax(*gamma, row, place));
                 }
             }
-            ScoreSpec::Raps(raps) if raps.draw == self.draw => {
-                ranked.raps_into(raps, cutoff + slack(cutoff), out);
-            }
-            _ => {
-                by_label.resize(row.classes(), 0.0);
-                spec.ask(AllOfRow { row, out: by_label });
-                out.extend(ranked.labels().iter().map(|label| by_label[*label as usize]));
-            }
+            _ => match self.held(spec) {
+                Some(raps) => ranked.raps_into(raps, cutoff + slack(cutoff), out),
+                None => {
+                    by_label.resize(row.classes(), 0.0);
+                    spec.ask(AllOfRow { row, out: by_label });
+                    out.extend(ranked.labels().iter().map(|label| by_label[*label as usize]));
+                }
+            },
         }
         // In order already but for rounding, which sorting finds out at once.
         out.sort_unstable_by(f64::total_cmp);
+    }
+}
+
+/// RAPS, whose scores follow from a row's ranking and draw.
+fn read_off(spec: &ScoreSpec) -> Option<&RapsScore> {
+    match spec {
+        ScoreSpec::Raps(raps) => Some(raps),
+        _ => None,
     }
 }
 

@@ -5,7 +5,7 @@
 
 use crate::kernel::{Bounds, Leaders, TOGETHER, leaders, prefetch, row_max, row_maxima};
 use crate::logits::fault_in_row;
-use crate::{Logit, Logits, Result, Row};
+use crate::{Error, Logit, Logits, Result, Row};
 
 /// Logits in a chunk: large enough that a chunk's bookkeeping vanishes, small enough to share out evenly.
 const CHUNK: usize = 1 << 18;
@@ -26,6 +26,23 @@ const BLOCK: usize = 4096;
 
 /// Rows up to this many classes are asked for one ahead: 16 KiB of `f32`, a third of a first-level cache.
 const PREFETCHED_CLASSES: usize = 4096;
+
+/// The first row's fault: of `checks`, each of which looked for one kind in all rows, and of what `read` brings up in
+/// the rows before that. So it is the same whatever blocks rows come in.
+pub(crate) fn first_fault(
+    checks: impl IntoIterator<Item = Result<()>>,
+    read: impl FnOnce(usize) -> Result<()>,
+) -> Result<()> {
+    match checks.into_iter().filter_map(Result::err).min_by_key(Error::row) {
+        None => Ok(()),
+        Some(fault) => read(fault.row().unwrap_or_default() as usize).and(Err(fault)),
+    }
+}
+
+/// Looks at every logit of the rows.
+pub(crate) fn read_rows<T: Logit>(logits: Logits<'_, T>) -> Result<()> {
+    map_chunks(logits, |first, chunk| visit_rows(first, chunk, |_, _| Ok(()))).map(|_| ())
+}
 
 /// Calls `work` with the first row of each chunk and the chunk itself, in parallel; results are in row order.
 pub(crate) fn map_chunks<T: Logit, R: Send>(
@@ -57,8 +74,9 @@ pub(crate) fn drain_chunks<T: Logit, R: Send>(
     Ok(())
 }
 
-/// Calls `work` with the first row of each block of `out` and the block, in parallel; a block has `rows` rows of `width`
-/// entries. Results are in row order, and of several errors the first row's is returned, whichever thread met one first.
+/// Calls `work` with the first row of each block of `out` and the block, in parallel; a block has `rows` rows of
+/// `width` entries. Results are in row order, and of several errors the first row's is returned, whichever thread met
+/// one first.
 pub(crate) fn fill_blocks<M: Send, R: Send>(
     out: &mut [M],
     rows: usize,
@@ -114,13 +132,13 @@ pub(crate) fn visit_rows<'a, T: Logit>(
     }
     let mut maxima = Vec::with_capacity(BLOCK / classes);
     visit_blocks(chunk, |before, data| {
-        row_maxima(data, classes, &mut maxima)
-            .map_err(|(row, fault)| fault_in_row(fault, (first + before + row) as u64))?;
+        let checked = row_maxima(data, classes, &mut maxima);
+        // Rows before one at fault are visited: what is wrong with them comes first.
         for (row, (logits, max)) in data.chunks_exact(classes).zip(&maxima).enumerate() {
             let index = before + row;
             visit(index, chunk.beside(index, logits, *max))?;
         }
-        Ok(())
+        checked.map_err(|(row, fault)| fault_in_row(fault, (first + before + row) as u64))
     })
 }
 

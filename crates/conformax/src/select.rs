@@ -1,10 +1,11 @@
 //! Selection that uses every row: the score with the smallest sets, chosen anew for every label of every row, so that
 //! the choice treats the row to come as one of the rows that calibrate (Liang, Zhu, Barber 2024).
 //!
-//! With candidates `m`, `k = ⌈(n + 1)(1 − α)⌉` and a label `y` of a row `x`, `t_m(y)` is `S^m(x, y)` clamped between the
-//! `(k − 1)`-th and the `k`-th smallest calibration score, `W_m(y)` the number of (row, label) pairs with `S^m ≤ t_m(y)`
-//! over calibration rows and `x`, and `y` is in the set where the candidate with the least `W` (the first of equals) scores
-//! it no more than its `k`-th calibration score. Coverage is at least `1 − α`; there is no law of it.
+//! With candidates `m`, `k = ⌈(n + 1)(1 − α)⌉` and a label `y` of a row `x`, `t_m(y)` is `S^m(x, y)` clamped between
+//! the `(k − 1)`-th and the `k`-th smallest calibration score, `W_m(y)` the number of (row, label) pairs with
+//! `S^m ≤ t_m(y)` over calibration rows and `x`, and `y` is in the set where the candidate with the least `W` (the
+//! first of equals) scores it no more than its `k`-th calibration score. Coverage is at least `1 − α`; there is no law
+//! of it.
 //!
 //! It takes two passes over the rows: a [`Tuner`](crate::Tuner) scores their true labels, and the [`PairCounter`] it
 //! finishes to counts pairs at the two scores and keeps those between. A candidate whose least `W` exceeds another's
@@ -12,14 +13,13 @@
 //! alike, such as neighbouring `γ`, several or all are left, and the same bound with the row's own labels in place of all
 //! classes settles most rows, see [`Rivals`].
 
-mod contest;
 mod winners;
 
-pub(crate) use self::contest::{Rivals, contested_set};
 pub use self::winners::WinnerCounter;
 
 use std::sync::Arc;
 
+use crate::contest::{Rival, Rivals};
 use crate::fingerprint::RowSet;
 use crate::predict::sets_of_chunk;
 use crate::rows::{map_chunks, visit_rows};
@@ -30,31 +30,18 @@ use crate::{
     Result, Row, Score, Thresholds,
 };
 
-/// A candidate of a selection, and what the calibration rows say of it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Rival<S> {
-    /// The candidate.
-    pub score: S,
-    /// The calibration score of rank `k − 1`; −∞ where there is none.
-    pub low: f64,
-    /// That of rank `k`; +∞ where there is none.
-    pub high: f64,
-    /// Pairs of rows and labels that score at most the lower.
-    pub at_low: u64,
-    /// Those that score at most the higher.
-    pub at_high: u64,
-    /// The scores of those that lie between, ascending; a candidate that cannot win needs none.
-    pub between: Arc<[f64]>,
-}
-
-impl<S> Rival<S> {
-    /// Pairs of calibration rows that score no more than `t`, which lies between the two.
-    fn pairs(&self, t: f64) -> u64 {
-        self.at_low + self.between.partition_point(|score| *score <= t) as u64
-    }
-}
-
 /// Counts, for every candidate, the pairs of rows and labels around its threshold; it finishes to a [`Selection`].
+///
+/// ```
+/// use conformax::{Alpha, Logits, Tuner, entmax_grid};
+/// let logits = Logits::new(&[1.0_f32, 3.0, 2.0, 0.0, 5.0, 1.0], 2)?;
+/// let mut tuner = Tuner::new(entmax_grid(), 2, Alpha::new(0.4)?)?;
+/// tuner.extend(logits.labelled(&[0, 0, 0])?)?;
+/// let mut pairs = tuner.finish_selecting()?;
+/// pairs.extend(logits)?; // the same rows once more
+/// assert_eq!(pairs.n(), 3);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairCounter<S> {
     pub(crate) rivals: Vec<Rival<S>>,
@@ -175,9 +162,10 @@ impl<S: Score + Clone> PairCounter<S> {
             let (wanted, got) = (self.scored as usize, self.n as usize);
             return Err(Error::Rows { what: "rows counted", wanted, got });
         }
-        let Self { mut rivals, between, classes, alpha, masked, n, rows, .. } = self;
-        let alive = alive(&rivals, classes);
-        let left = rivals.iter_mut().zip(between).zip(&alive).filter(|(_, alive)| **alive);
+        let Self { rivals, between, classes, alpha, masked, n, rows, .. } = self;
+        let mut rivals = Rivals::new(rivals);
+        let alive = rivals.alive(classes);
+        let left = rivals.all.iter_mut().zip(between).zip(&alive).filter(|(_, alive)| **alive);
         for ((rival, mut between), _) in left {
             between.sort_unstable_by(f64::total_cmp);
             rival.between = Arc::from(between);
@@ -239,7 +227,7 @@ impl<T: Logit> Question for Around<'_, '_, T> {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection<S> {
-    rivals: Vec<Rival<S>>,
+    rivals: Rivals<S>,
     alive: Vec<bool>,
     classes: usize,
     alpha: Alpha,
@@ -259,7 +247,11 @@ impl<S: Score + Clone> Selection<S> {
         masked: Masked,
     ) -> Option<Self> {
         let pairs = n.checked_mul(classes as u64)?;
-        let alive = alive(&rivals, classes);
+        if n == 0 || rivals.is_empty() {
+            return None;
+        }
+        let rivals = Rivals::new(rivals);
+        let alive = rivals.alive(classes);
         let sound = |(rival, alive): (&Rival<S>, &bool)| {
             let Rival { low, high, at_low, at_high, between, .. } = rival;
             let inside = |score: &f64| *low < *score && score <= high;
@@ -269,8 +261,9 @@ impl<S: Score + Clone> Selection<S> {
             };
             low <= high && *at_high <= pairs && counted && between.is_sorted() && between.iter().all(inside)
         };
-        let ordered = rivals.iter().all(|rival| rival.at_low <= rival.at_high);
-        let sound = n > 0 && ordered && !rivals.is_empty() && rivals.iter().zip(&alive).all(sound);
+        let all = rivals.as_slice();
+        let ordered = all.iter().all(|rival| rival.at_low <= rival.at_high);
+        let sound = ordered && all.iter().zip(&alive).all(sound);
         sound.then(|| Self { rivals, alive, classes, alpha, masked, n, rows })
     }
 
@@ -306,7 +299,7 @@ impl<S: Score + Clone> Selection<S> {
 
     /// Every candidate, in grid order.
     pub fn rivals(&self) -> &[Rival<S>] {
-        &self.rivals
+        self.rivals.as_slice()
     }
 
     /// Whether each of them can still win some label of some row.
@@ -316,24 +309,24 @@ impl<S: Score + Clone> Selection<S> {
 
     /// Index of the one that needs the fewest pairs: it wins wherever the row itself does not tip the balance.
     pub fn leader(&self) -> usize {
-        leader(&self.rivals)
+        self.rivals.leader()
     }
 
     /// What predicts: one candidate with its threshold where one is left, else all that are.
     pub fn predictor(&self) -> Predictor<S> {
-        let leader = &self.rivals[self.leader()];
+        let leader = &self.rivals()[self.leader()];
         let predictor =
             Predictor::new(leader.score.clone(), Thresholds::One(leader.high)).with_masked(self.masked);
         match self.alive.iter().filter(|alive| **alive).count() {
             1 => predictor,
-            _ => predictor.with_rivals(Rivals::new(self.rivals.clone())),
+            _ => predictor.with_rivals(self.rivals.clone()),
         }
     }
 
     /// For each candidate, how many of these rows' true labels it decides.
     pub fn winners<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<u64>> {
         let predictor = self.predictor();
-        let (leader, mut wins) = (self.leader(), vec![0; self.rivals.len()]);
+        let (leader, mut wins) = (self.leader(), vec![0; self.rivals().len()]);
         let Some(rivals) = predictor.rivals() else {
             wins[leader] = rows.len() as u64;
             return Ok(wins);
@@ -341,7 +334,7 @@ impl<S: Score + Clone> Selection<S> {
         let leading = predictor.of_leader();
         let chunks = map_chunks(rows.logits(), |first, chunk| {
             let leading = sets_of_chunk(std::slice::from_ref(&leading), first, chunk)?;
-            let mut wins = vec![0_u64; self.rivals.len()];
+            let mut wins = vec![0_u64; self.rivals().len()];
             for (index, size) in leading[0].sizes().enumerate() {
                 let winner = match rivals.leader_decides(size) {
                     true => leader,
@@ -358,29 +351,4 @@ impl<S: Score + Clone> Selection<S> {
         }
         Ok(wins)
     }
-}
-
-/// Who needs the fewest pairs at its higher score; of equals the first.
-fn leader<S>(rivals: &[Rival<S>]) -> usize {
-    let fewer = |best: usize, next: usize| {
-        if rivals[next].at_high < rivals[best].at_high { next } else { best }
-    };
-    (0..rivals.len()).reduce(fewer).unwrap_or_default()
-}
-
-/// Who can win for some label of some row: not who needs more pairs at best than another at worst, with every label of
-/// one row more. Where all thresholds are infinite every set is full, whoever wins.
-fn alive<S>(rivals: &[Rival<S>], classes: usize) -> Vec<bool> {
-    if rivals.iter().all(|rival| rival.high == f64::INFINITY) {
-        let leader = leader(rivals);
-        return (0..rivals.len()).map(|place| place == leader).collect();
-    }
-    let beaten = |place: usize| {
-        let least = rivals[place].at_low;
-        rivals.iter().enumerate().any(|(other, rival)| {
-            let most = rival.at_high.saturating_add(classes as u64);
-            other != place && (most < least || (most == least && other < place))
-        })
-    };
-    (0..rivals.len()).map(|place| !beaten(place)).collect()
 }

@@ -154,6 +154,13 @@ impl<'a> IntoIterator for &'a PredictionSets {
 }
 
 /// The sets of some rows, one after another.
+///
+/// ```
+/// use conformax::PredictionSets;
+/// let sets = PredictionSets::from_parts(3, vec![0, 1, 3], vec![0, 1, 2])?;
+/// assert_eq!(sets.iter().map(<[u32]>::len).collect::<Vec<_>>(), [1, 2]);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Sets<'a> {
     ends: std::slice::Windows<'a, usize>,

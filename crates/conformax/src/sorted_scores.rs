@@ -3,10 +3,12 @@
 //! The threshold at α is the r-th smallest, `r = ⌈(n + 1)(1 − α)⌉`; a p-value is `(#{i : s_i ≥ s} + 1)/(n + 1)`, and a
 //! label is in the set at α exactly when its p-value exceeds α, a comparison of integers.
 
+use std::sync::Arc;
+
 use crate::level::{Level, conformal_rank};
 use crate::{Alpha, Error, Result};
 
-/// Calibration scores in ascending order.
+/// Calibration scores in ascending order. A clone shares them.
 ///
 /// ```
 /// use conformax::{Alpha, SortedScores};
@@ -17,7 +19,7 @@ use crate::{Alpha, Error, Result};
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SortedScores(Vec<f64>);
+pub struct SortedScores(Arc<Vec<f64>>);
 
 impl SortedScores {
     /// Sorts the scores of the calibration rows. An error where there is none, or one is no number.
@@ -36,7 +38,8 @@ impl SortedScores {
         // −0 would sort below 0 while being equal to it.
         scores.iter_mut().for_each(|score| *score += 0.0);
         scores.sort_unstable_by(f64::total_cmp);
-        Ok(Self(scores))
+        scores.shrink_to_fit();
+        Ok(Self(Arc::new(scores)))
     }
 
     /// Number of calibration rows.
@@ -190,13 +193,14 @@ impl<'a> Places<'a> {
 ///
 /// ```
 /// use conformax::{Alpha, PValue};
-/// let p = PValue { count: 5, of: 50 };
+/// let p = PValue::new(5, 50);
 /// assert_eq!(p.value(), 0.1);
 /// assert!(!p.in_set(Alpha::new(0.1)?)); // p > α fails at equality
 /// assert!(p.in_set(Alpha::new(0.09999)?));
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PValue {
     /// Calibration scores at least as large, and one for the row itself; 0 for a label that can be in no set. Where
     /// rows have weights, units of weight.
@@ -206,6 +210,11 @@ pub struct PValue {
 }
 
 impl PValue {
+    /// So many of so many, the row itself among them.
+    pub fn new(count: u128, of: u128) -> Self {
+        Self { count, of }
+    }
+
     /// Of a label that is in no set, whatever the level.
     pub(crate) fn impossible(n: u64) -> Self {
         Self { count: 0, of: u128::from(n) + 1 }

@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use crate::kernel::math;
+#[cfg(test)]
+use crate::score::paths::known_however_held;
 use crate::score::paths::{Paths, Question, Seal};
 use crate::{
     ApsScore, Draw, EntmaxScore, Error, Gamma, InvProbScore, Lambda, Logit, MarginScore, Penalty, RapsScore,
@@ -177,6 +180,17 @@ macro_rules! list {
             }
         }
 
+        #[cfg(test)]
+        impl ScoreSpec {
+            /// Whether each score of the list, as the type it is, is known for what it is.
+            pub(crate) fn types_are_known() -> Vec<(Self, bool)> {
+                vec![$({
+                    let (score, spec) = ($score::default(), Self::$variant($score::default()));
+                    (spec, known_however_held(&score) == Some(spec))
+                }),+]
+            }
+        }
+
         /// The list is of scores with paths of their own.
         const _: fn() = || {
             fn has_paths<P: Paths>() {}
@@ -207,6 +221,12 @@ impl ScoreSpec {
     /// a threshold of 0. `None` for scores that have none: only the entmax family above γ = 1 has.
     pub fn temperature(self, threshold: f64) -> Option<f64> {
         self.gamma().and_then(|gamma| EntmaxScore { gamma }.temperature(threshold))
+    }
+
+    /// `e^threshold`, how many times likelier than a label of the set the top label may be, where the score is the
+    /// log-margin (γ = 1); `None` for other scores.
+    pub fn odds_ratio(self, threshold: f64) -> Option<f64> {
+        (self.gamma() == Some(Gamma::SOFTMAX)).then(|| math::exp(threshold))
     }
 }
 
@@ -289,6 +309,17 @@ mod tests {
             let mut parameters = spec.parameters();
             parameters.draw = drawn.draw();
             assert_eq!(drawn.parameters(), parameters, "nothing else changes");
+        }
+    }
+
+    #[test]
+    fn only_the_log_margin_has_odds() {
+        for name in ScoreSpec::names() {
+            let odds =
+                |threshold| ScoreSpec::named(name, Parameters::default()).unwrap().odds_ratio(threshold);
+            let wanted = |odds: f64| (name == "log_margin").then_some(odds);
+            assert_eq!([0.0, f64::INFINITY].map(odds), [1.0, f64::INFINITY].map(wanted), "{name}");
+            assert!(odds(1.0).is_none_or(|odds| (odds - std::f64::consts::E).abs() < 1e-15));
         }
     }
 

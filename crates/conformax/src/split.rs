@@ -22,7 +22,9 @@ pub fn split(n: usize, fractions: &[f64], seed: u64) -> Result<Vec<Vec<usize>>> 
     deal(order, &Fractions::new(fractions)?)
 }
 
-/// As [`split`], with each label's rows divided in the same proportions, to within one row.
+/// As [`split`], with each label's rows divided in the same proportions: in the first part to within one row. Every
+/// later part is dealt out of what is left in the same way, so it may be off by what the parts before left over as
+/// well.
 ///
 /// ```
 /// use conformax::split_stratified;
@@ -66,11 +68,12 @@ fn deal(mut order: Vec<usize>, fractions: &Fractions) -> Result<Vec<Vec<usize>>>
 ///
 /// ```
 /// use conformax::TuningSplit;
-/// let rows = TuningSplit::new(10, 0.4, 0)?;
+/// let rows = TuningSplit::new(10, TuningSplit::FRACTION, 0)?;
 /// assert_eq!((rows.calibrating.len(), rows.tuning.len()), (6, 4)); // ⌈0.6 n⌉ and the rest
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct TuningSplit {
     /// Rows that calibrate, ascending.
     pub calibrating: Vec<usize>,
@@ -79,6 +82,9 @@ pub struct TuningSplit {
 }
 
 impl TuningSplit {
+    /// The usual share of the rows that choose, as in the paper: of parameters, and of the largest ranks of labels.
+    pub const FRACTION: f64 = 0.4;
+
     /// Keeps `tuning_fraction` of `n` rows, rounded down, for tuning.
     pub fn new(n: usize, tuning_fraction: f64, seed: u64) -> Result<Self> {
         let fractions = Fractions::complement(tuning_fraction).ok_or(Error::Fraction(tuning_fraction))?;
@@ -128,6 +134,40 @@ mod tests {
         }
         // 4000 · 0.4 = 1600, standard deviation 31.
         assert!(counts.iter().all(|count| (1600 - 160..=1600 + 160).contains(count)), "{counts:?}");
+    }
+
+    /// However rows fall on labels: a part takes of a label its share of the rows that are left to within one row, and
+    /// so of all rows in the first part; then what is left may be off by one, and the second part by two.
+    #[test]
+    fn stratified_parts_are_off_by_a_row_each() {
+        let fractions = [0.3, 0.45, 0.25];
+        let mut generator = Generator::new(5, "labels");
+        let mut worst = [0.0_f64; 3];
+        for seed in 0..300 {
+            let (n, classes) = (1 + generator.below(200), 1 + generator.below(12));
+            let labels: Vec<u32> = (0..n).map(|_| generator.below(classes) as u32).collect();
+            let parts = split_stratified(&labels, &fractions, seed).unwrap();
+            for label in 0..classes as u32 {
+                let of_label = |part: &Vec<usize>| part.iter().filter(|row| labels[**row] == label).count();
+                let taken: Vec<usize> = parts.iter().map(of_label).collect();
+                for part in 0..3 {
+                    let (all, left) = (taken.iter().sum::<usize>(), taken[part..].iter().sum::<usize>());
+                    let rows_left: usize = parts[part..].iter().map(Vec::len).sum();
+                    let share = parts[part].len() as f64 / rows_left.max(1) as f64;
+                    assert!(
+                        (taken[part] as f64 - left as f64 * share).abs() < 1.0,
+                        "{taken:?} of {labels:?}"
+                    );
+                    let off = taken[part] as f64 - all as f64 * parts[part].len() as f64 / n as f64;
+                    worst[part] = worst[part].max(off.abs());
+                }
+            }
+        }
+        assert!(worst[0] < 1.0 && worst[1] < 2.0, "{worst:?}");
+        assert!(
+            worst[1] > 1.0,
+            "later parts are off by more than a row, as the documentation says: {worst:?}"
+        );
     }
 
     #[test]

@@ -96,6 +96,7 @@ pub enum Feedback {
 /// Where a stream stands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct StreamStatus {
     /// The level asked for.
     pub alpha: f64,

@@ -16,8 +16,8 @@ pub enum Taxonomy {
     All,
     /// The rows of a label: a threshold per label.
     Label,
-    /// The rows of a cluster of labels; the number of each label's cluster, counted from 0 without gaps. A label of none
-    /// takes the threshold of all rows together, which is the last group.
+    /// The rows of a cluster of labels; the number of each label's cluster, counted from 0 without gaps. A label of
+    /// none takes the threshold of all rows together, which is the last group.
     Cluster(Vec<Option<u32>>),
     /// The rows of a group that comes with each row ([`Logits::with_groups`]), of so many groups.
     Group(usize),

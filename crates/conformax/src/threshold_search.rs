@@ -1,14 +1,14 @@
 //! `ThresholdSearch`: thresholds in constant memory, by a few passes over the same rows.
 //!
-//! A score's bits, put in order, are a whole number. A pass counts the scores by the next sixteen of its bits, which says
-//! in which of 65,536 parts the wanted rank lies; the next pass looks into that part alone, and keeps its scores once
-//! they are few. So the r-th smallest of any number of scores is found exactly, as a rule in two passes and in four at
-//! most.
+//! A score's bits, put in order, are a whole number. A pass counts the scores by the next sixteen of its bits, which
+//! says in which of 65,536 parts the wanted rank lies; the next pass looks into that part alone, and keeps its scores
+//! once they are few. So the r-th smallest of any number of scores is found exactly, as a rule in two passes and in
+//! four at most.
 
 use crate::calibrate::Remember;
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::level::Level;
-use crate::rows::map_chunks;
+use crate::rows::{first_fault, map_chunks};
 use crate::{Alpha, Error, Labelled, Logit, Logits, Masked, Result, Score, score_labels};
 
 /// Bits that a pass looks at.
@@ -72,6 +72,14 @@ pub(crate) enum State {
 }
 
 /// What a pass ends in.
+///
+/// ```
+/// use conformax::{Alpha, EntmaxScore, Logits, SearchStep, ThresholdSearch};
+/// let mut search = ThresholdSearch::new(EntmaxScore::default(), 2, &[Alpha::new(0.25)?])?;
+/// search.extend(Logits::new(&[1.0_f32, 3.0, 2.0, 0.0, 5.0, 1.0], 2)?.labelled(&[0, 0, 0])?)?;
+/// assert!(matches!(search.finish_pass()?, SearchStep::Again(_))); // the first bits of the score are known
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub enum SearchStep<S> {
     /// The rows are wanted once more.
@@ -81,6 +89,15 @@ pub enum SearchStep<S> {
 }
 
 /// Thresholds, and what they rest on.
+///
+/// ```
+/// use conformax::{Alpha, EntmaxScore, Logits, SearchStep, ThresholdSearch};
+/// let mut search = ThresholdSearch::new(EntmaxScore::default(), 2, &[Alpha::new(0.1)?])?;
+/// search.extend(Logits::new(&[1.0_f32, 3.0], 2)?.labelled(&[0])?)?;
+/// let SearchStep::Done(found) = search.finish_pass()? else { unreachable!("one row is too few for the level") };
+/// assert_eq!((found.thresholds[0], found.levels[0].rows_wanted()), (f64::INFINITY, Some(9)));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct FoundThresholds<S> {
@@ -230,11 +247,7 @@ impl<S: Score> ThresholdSearch<S> {
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
-        let scored = self.masked.check(rows).and_then(|()| score_labels(&self.score, rows));
-        let scores = scored.map_err(|error| error.offset_rows(self.n))?;
-        if let Some(row) = scores.iter().position(|score| score.is_nan()) {
-            return Err(Error::ScoreIsNan { row: self.n + row as u64 });
-        }
+        let scores = self.scored(rows).map_err(|error| error.offset_rows(self.n))?;
         for search in &mut self.searches {
             scores.iter().for_each(|score| search.add(*score));
         }
@@ -249,6 +262,12 @@ impl<S: Score> ThresholdSearch<S> {
             }
         }
         Ok(())
+    }
+
+    fn scored<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<f64>> {
+        let scores = |rows| score_labels(&self.score, rows);
+        first_fault([self.masked.check(rows)], |row| scores(rows.before(row)).map(|_| ()))?;
+        scores(rows)
     }
 
     /// Takes in what another took in in the same pass.

@@ -46,8 +46,8 @@ impl Thresholds {
         }
     }
 
-    /// The law of coverage at a level with these thresholds: sets that are full cover every row, whether they are so for
-    /// want of rows or because true labels were impossible.
+    /// The law of coverage at a level with these thresholds: sets that are full cover every row, whether they are so
+    /// for want of rows or because true labels were impossible.
     pub fn law(&self, level: Level) -> CoverageLaw {
         if self.are_infinite() { CoverageLaw::certain(level.n()) } else { level.law() }
     }

@@ -9,18 +9,24 @@
 //! It takes two passes: a [`Tuner`] scores the true labels under every candidate, which gives their thresholds, and the
 //! [`SizeCounter`] it finishes to counts the labels of their sets.
 
-use crate::calibrate::{Calibration, Calibrator};
+use crate::calibrate::{Calibration, Calibrator, expect_numbers};
+use crate::contest::Rival;
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::predict::drain_sets;
-use crate::rows::{map_chunks, visit_rows};
+use crate::room::append;
+use crate::rows::{first_fault, map_chunks, visit_rows};
 use crate::score::ranked::{RankedSoftmax, shared_ranking};
-use crate::select::{PairCounter, Rival};
+use crate::select::PairCounter;
 use crate::{
     Alpha, Draw, EntmaxScore, Error, Gamma, Labelled, Lambda, Logit, Logits, Masked, Penalty, Predictor,
     RapsScore, Remember, Result, Row, Score, ScoreSpec, SortedScores, Thresholds, conformal_rank,
 };
 
 /// How tuning takes the candidates' thresholds.
+///
+/// ```
+/// assert_eq!(conformax::Tuning::default(), conformax::Tuning::Valid); // the paper's has to be asked for
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Tuning {
     /// From the tuning rows: the guarantee holds exactly.
@@ -31,6 +37,18 @@ pub enum Tuning {
 }
 
 /// A candidate and how it fared on the tuning rows.
+///
+/// ```
+/// use conformax::{Alpha, Logits, Tuner, entmax_grid};
+/// let logits = Logits::new(&[1.0_f32, 3.0, 2.0, 0.0, 5.0, 1.0], 2)?;
+/// let mut tuner = Tuner::new(entmax_grid(), 2, Alpha::new(0.4)?)?;
+/// tuner.extend(logits.labelled(&[0, 0, 0])?)?;
+/// let mut sizes = tuner.finish()?;
+/// sizes.extend(logits)?;
+/// let first = sizes.finish()?.candidates()[0];
+/// assert_eq!((first.score.gamma.value(), first.threshold), (1.1, 2.0));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Candidate<S> {
@@ -90,15 +108,20 @@ impl<S> Choice<S> {
     }
 }
 
+/// The paper's values of γ. Public for faces in other languages, as are the other two; Rust has [`entmax_grid`].
+pub const GRID_GAMMAS: [f64; 9] = [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9];
+/// The paper's values of RAPS's λ.
+pub const GRID_LAMBDAS: [f64; 4] = [0.001, 0.01, 0.1, 1.0];
+/// The paper's values of RAPS's `k_reg`, of which those below the number of classes are tried.
+pub const GRID_K_REGS: [u32; 4] = [1, 5, 10, 50];
+
 /// The paper's grid of the family: γ from 1.1 to 1.9.
 ///
 /// ```
 /// assert_eq!(conformax::entmax_grid().len(), 9);
 /// ```
 pub fn entmax_grid() -> Vec<EntmaxScore> {
-    [1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9]
-        .map(|gamma| EntmaxScore { gamma: Gamma::new(gamma).expect("lies between 1 and 16") })
-        .to_vec()
+    GRID_GAMMAS.map(|gamma| EntmaxScore { gamma: Gamma::new(gamma).expect("lies between 1 and 16") }).to_vec()
 }
 
 /// The paper's grid of RAPS: λ from 0.001 to 1 with every `k_reg` of 1, 5, 10 and 50 below the number of classes.
@@ -108,8 +131,8 @@ pub fn entmax_grid() -> Vec<EntmaxScore> {
 /// assert_eq!(raps_grid(10, Draw::default()).len(), 8);
 /// ```
 pub fn raps_grid(classes: usize, draw: Draw) -> Vec<RapsScore> {
-    let all = [0.001, 0.01, 0.1, 1.0].into_iter().flat_map(|lambda| {
-        [1, 5, 10, 50].map(|k_reg| RapsScore {
+    let all = GRID_LAMBDAS.into_iter().flat_map(|lambda| {
+        GRID_K_REGS.map(|k_reg| RapsScore {
             lambda: Lambda::known(lambda),
             k_reg,
             penalty: Penalty::default(),
@@ -185,7 +208,7 @@ impl<S: Score + Clone> Tuner<S> {
         let before = self.n();
         let chunks = self.scored(rows).map_err(|error| error.offset_rows(before))?;
         for (scores, names) in chunks {
-            self.scores.iter_mut().zip(scores).for_each(|(all, scores)| all.extend(scores));
+            self.scores.iter_mut().zip(scores).for_each(|(all, scores)| append(all, &scores));
             self.rows.extend(&names);
         }
         Ok(())
@@ -197,9 +220,15 @@ impl<S: Score + Clone> Tuner<S> {
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
-        self.masked.check(rows)?;
+        first_fault([self.masked.check(rows)], |row| self.scores_of(rows.before(row)).map(|_| ()))?;
+        self.scores_of(rows)
+    }
+
+    /// By chunk of rows: the scores of each candidate, and fingerprints.
+    #[expect(clippy::type_complexity, reason = "scores by candidate, and fingerprints")]
+    fn scores_of<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<(Vec<Vec<f64>>, Vec<u64>)>> {
         let shared = shared_ranking(&self.grid);
-        map_chunks(logits, |first, chunk| {
+        map_chunks(rows.logits(), |first, chunk| {
             let mut scores = vec![Vec::with_capacity(chunk.len()); self.grid.len()];
             visit_rows(first, chunk, |index, row| {
                 let label = rows.labels()[first + index];
@@ -212,6 +241,7 @@ impl<S: Score + Clone> Tuner<S> {
                     None => {
                         for (score, scores) in self.grid.iter().zip(&mut scores) {
                             scores.push(score.score(row, label));
+                            expect_numbers(first + index, &scores[index..])?;
                         }
                     }
                 }
@@ -238,7 +268,7 @@ impl<S: Score + Clone> Tuner<S> {
         if let Some(what) = differs {
             return Err(Error::Unlike { what });
         }
-        self.scores.iter_mut().zip(other.scores).for_each(|(mine, theirs)| mine.extend(theirs));
+        self.scores.iter_mut().zip(other.scores).for_each(|(mine, theirs)| append(mine, &theirs));
         self.rows.merge(other.rows);
         Ok(())
     }
@@ -277,7 +307,7 @@ impl<S: Score + Clone> Tuner<S> {
                 _ => scores.as_slice().get(rank as usize - 1).copied().unwrap_or(f64::INFINITY),
             };
             let (low, high) = (at(rank - 1), at(rank));
-            Ok(Rival { score, low, high, at_low: 0, at_high: 0, between: Default::default() })
+            Ok(Rival::new(score, (low, high), (0, 0), Vec::new()))
         });
         let mut rivals = rivals.collect::<Result<Vec<_>>>()?;
         if rivals.iter().all(|rival| rival.high == f64::INFINITY) {
@@ -291,6 +321,17 @@ impl<S: Score + Clone> Tuner<S> {
 }
 
 /// Counts the labels of every candidate's sets on the tuning rows, and finishes to the choice.
+///
+/// ```
+/// use conformax::{Alpha, Logits, Tuner, entmax_grid};
+/// let logits = Logits::new(&[1.0_f32, 3.0, 2.0, 0.0, 5.0, 1.0], 2)?;
+/// let mut tuner = Tuner::new(entmax_grid(), 2, Alpha::new(0.4)?)?;
+/// tuner.extend(logits.labelled(&[0, 0, 0])?)?;
+/// let mut sizes = tuner.finish()?;
+/// sizes.extend(logits)?; // any tuning rows; labels are not needed
+/// assert_eq!(sizes.n(), 3);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct SizeCounter<S> {
     pub(crate) predictors: Vec<Predictor<S>>,
@@ -381,7 +422,8 @@ impl<S: Score + Clone> SizeCounter<S> {
     }
 }
 
-/// The size of a row's set. An infinite threshold takes in labels of probability zero too, which the ranking leaves out.
+/// The size of a row's set. An infinite threshold takes in labels of probability zero too, which the ranking leaves
+/// out.
 fn size_of_ranked<S: Score, T: Logit>(
     score: &RapsScore,
     predictor: &Predictor<S>,

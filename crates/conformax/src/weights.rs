@@ -1,11 +1,11 @@
 //! Weights of rows: calibration scores that count for more or less, where the rows to come differ from those that
 //! calibrate.
 //!
-//! `q(x)` is the smallest calibration score `t` with `Σ_{s_i ≤ t} w_i ≥ (1 − α)(Σ w_i + w(x))`, else +∞. Sums are exact:
-//! weights are taken as multiples of a power of two that is at most 2⁻⁵² of the largest (2⁵² rows or fewer), so their
-//! order does not matter, and with equal weights of any size the rule is that of split conformal prediction. A weight
-//! whose bits reach below the unit, which takes one of less than 2⁻⁷ of the largest with 2⁵² rows, or of less than 2⁻²⁹
-//! with a billion, is rounded to it.
+//! `q(x)` is the smallest calibration score `t` with `Σ_{s_i ≤ t} w_i ≥ (1 − α)(Σ w_i + w(x))`, else +∞. Sums are
+//! exact: weights are taken as multiples of a power of two that is at most 2⁻⁵² of the largest (2⁵² rows or fewer), so
+//! their order does not matter, and with equal weights of any size the rule is that of split conformal prediction. A
+//! weight whose bits reach below the unit, which takes one of less than 2⁻⁷ of the largest with 2⁵² rows, or of less
+//! than 2⁻²⁹ with a billion, is rounded to it.
 
 use std::sync::Arc;
 
@@ -68,8 +68,8 @@ pub struct WeightedScores {
 }
 
 impl WeightedScores {
-    /// Puts the scores of calibration rows in order, each with its row's weight. An error where there is no row, a score
-    /// is NaN, or no weight is positive.
+    /// Puts the scores of calibration rows in order, each with its row's weight. An error where there is no row, a
+    /// score is NaN, or no weight is positive.
     pub fn new(mut rows: Vec<(f64, f64)>) -> Result<Self> {
         if rows.is_empty() {
             return Err(Error::NoCalibrationRows);
@@ -95,14 +95,14 @@ impl WeightedScores {
         let log_rows = 64 - (rows.len() as u64).leading_zeros() as i32;
         // Nothing is smaller than the smallest number, in which all others are whole.
         let unit = (log_largest + log_rows - SUM_BITS).max(-1074);
-        let through = rows
-            .iter()
-            .scan(0, |sum, (_, weight)| {
-                *sum += in_units(*weight, unit);
-                Some(*sum)
-            })
-            .collect();
-        let (scores, weights) = rows.into_iter().unzip();
+        let (scores, weights): (Vec<f64>, Vec<f64>) = rows.into_iter().unzip();
+        let sums = weights.iter().scan(0, |sum, weight| {
+            *sum += in_units(*weight, unit);
+            Some(*sum)
+        });
+        // `scan` might end early and so says no length.
+        let mut through = Vec::with_capacity(weights.len());
+        through.extend(sums);
         Ok(Self { scores, weights, through, unit })
     }
 

@@ -1,5 +1,5 @@
-//! The law of accumulators: any division of the rows into blocks, any order of merging and any number of threads give the
-//! same bits, which survive a trip through bytes.
+//! The law of accumulators: any division of the rows into blocks, any order of merging and any number of threads give
+//! the same bits, which survive a trip through bytes.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::sync::Arc;
@@ -113,16 +113,20 @@ accumulator_laws! {
         .under(Scheme::LabelWeights((1..=12).map(|weight| f64::from(weight) / 10.0).collect())).unwrap();
     calibrator_of_severity: Calibrator::new(spec(1.5), 12).unwrap().under(Scheme::Risk(severity())).unwrap();
     calibrator_of_cost: Calibrator::new(spec(1.5), 12).unwrap().under(Scheme::Risk(cost())).unwrap();
+    calibrator_of_possible_labels: Calibrator::new(spec(1.5), 12).unwrap().by(Taxonomy::Group(3)).unwrap()
+        .with_masked(Masked::Never);
     calibrator_of_ranks: Calibrator::new(spec(1.5), 12).unwrap()
         .with_ranks(Ranks::new((1..=12).collect()).unwrap()).unwrap();
     evaluator_by_group: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap().by(Taxonomy::Group(3)).unwrap()
         .losing(cost()).unwrap();
+    evaluator_of_models_by_group: Evaluator::new(vec![at(0.5), by_group(4), by_group(3)], 12).unwrap();
     evaluator_by_row_weight: Evaluator::new(vec![by_weight(), by_weight().with_masked(Masked::Never)], 12).unwrap();
     evaluator_by_label: Evaluator::new(vec![
         Predictor::new(spec(1.5), Thresholds::PerLabel((0..12).map(f64::from).collect())).with_masked(Masked::Never)
     ], 12).unwrap();
     tuner: Tuner::new(entmax_grid().into_iter().map(ScoreSpec::Entmax).collect(), 12, alpha(0.1)).unwrap()
         .remembering(Remember::Rows);
+    tuner_of_possible_labels: Tuner::new(vec![spec(1.5), spec(2.0)], 12, alpha(0.1)).unwrap().with_masked(Masked::Never);
     size_counter: sizes();
     pair_counter: pairs();
     winner_counter: winners();
@@ -130,11 +134,17 @@ accumulator_laws! {
         .watching_for(vec![RowSet::new(row_fingerprints(rows().rows().rows(100..300)))]);
     threshold_search: ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1), alpha(0.02)]).unwrap()
         .remembering(Remember::Rows);
+    threshold_search_of_possible_labels: ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1)]).unwrap()
+        .with_masked(Masked::Never);
     threshold_search_second_pass: second_pass();
 }
 
 fn at(threshold: f64) -> Predictor<ScoreSpec> {
     Predictor::new(spec(1.5), Thresholds::One(threshold))
+}
+
+fn by_group(groups: u32) -> Predictor<ScoreSpec> {
+    Predictor::new(spec(1.5), Thresholds::PerGroup((0..groups).map(f64::from).collect()))
 }
 
 fn by_weight() -> Predictor<ScoreSpec> {
@@ -211,7 +221,11 @@ const WEIGHTS: [f64; 700] = {
 };
 
 fn part(data: &Data, from: usize, to: usize) -> Labelled<'_, f32> {
-    let all = data.rows().with_groups(&GROUPS).unwrap().with_weights(&WEIGHTS).unwrap();
+    part_of_groups(data, &GROUPS, from, to)
+}
+
+fn part_of_groups<'a>(data: &'a Data, groups: &'a [u32; 700], from: usize, to: usize) -> Labelled<'a, f32> {
+    let all = data.rows().with_groups(groups).unwrap().with_weights(&WEIGHTS).unwrap();
     all.rows(from..to).labelled(&data.labels[from..to]).unwrap()
 }
 
@@ -284,6 +298,27 @@ fn a_fault_is_named<A: Accumulates>(new: &A) {
     assert_eq!(filled.bytes(), before);
     let narrow = Data::new(3, 5, 1);
     assert_eq!(filled.take_in(narrow.labelled()), Err(Error::ClassCount { wanted: 12, got: 5 }));
+    // Of two faults the first row's, whatever they are and whatever blocks they come in.
+    type Fault = fn(&mut Data, &mut [u32; 700], usize);
+    let kinds: [Fault; 4] = [
+        |data, _, row| data.logits[row * 12 + 4] = f32::NAN,
+        |data, _, row| data.logits[row * 12 + data.labels[row] as usize] = f32::NEG_INFINITY,
+        |_, groups, row| groups[row] = 3,
+        |_, groups, row| groups[row] = 4,
+    ];
+    for (early, late) in kinds.iter().flat_map(|early| kinds.iter().map(move |late| (early, late))) {
+        let (mut data, mut groups) = (rows(), GROUPS);
+        early(&mut data, &mut groups, 305);
+        late(&mut data, &mut groups, 600);
+        let fault_in_blocks_of = |step: usize| {
+            let mut filled = new.clone();
+            let blocks = (0..700).step_by(step).map(|from| (from, (from + step).min(700)));
+            let mut blocks = blocks.map(|(from, to)| part_of_groups(&data, &groups, from, to));
+            blocks.find_map(|block| filled.take_in(block).err()).map(|error| error.to_string())
+        };
+        let wanted = fault_in_blocks_of(1);
+        assert_eq!([7, 311, 700].map(fault_in_blocks_of), [(); 3].map(|()| wanted.clone()));
+    }
 }
 
 #[test]

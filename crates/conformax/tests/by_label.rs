@@ -108,7 +108,7 @@ fn sets_by_label_are_the_definition() {
 /// Counted one by one.
 fn p_value(calibration: &[f64], score: f64) -> PValue {
     let count = calibration.iter().filter(|other| **other >= score).count() as u128 + 1;
-    PValue { count, of: calibration.len() as u128 + 1 }
+    PValue::new(count, calibration.len() as u128 + 1)
 }
 
 #[test]

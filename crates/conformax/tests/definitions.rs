@@ -71,8 +71,8 @@ fn a_ranked_row_says_what_scores_and_sets_say() {
     }
 }
 
-/// Three labels, of which the second is too close to the threshold to be decided by an estimate and the third, though its
-/// gap is no larger than the threshold, is out: for γ > 2 a small gap ahead of it weighs much.
+/// Three labels, of which the second is too close to the threshold to be decided by an estimate and the third, though
+/// its gap is no larger than the threshold, is out: for γ > 2 a small gap ahead of it weighs much.
 #[test]
 fn what_follows_a_close_label_is_not_taken_for_granted() {
     for gamma in [2.5, 3.0, 8.0, 16.0] {

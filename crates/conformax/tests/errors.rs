@@ -4,9 +4,10 @@
 use crate::common::{at, cases, entmax};
 use conformax::{
     Alpha, ApsScore, Calibration, Calibrator, CoverageLaw, Draw, Entmax, EntmaxScore, Error, Evaluator,
-    Gamma, Lambda, Logit, Logits, Masked, Parameters, PredictionSets, Predictor, Result, Row, ScoreSpec,
-    SortedScores, Strata, ThresholdSearch, TuneOn, Tuner, Tuning, TuningSplit, calibrate, evaluate,
-    predict_each, rows_for_precision, score_all_labels, score_labels, split, split_stratified, tune,
+    Gamma, Lambda, Logit, Logits, Loss, Masked, Parameters, PredictionSets, Predictor, Ranks, Result, Row,
+    Scheme, Score, ScoreSpec, SortedScores, Strata, ThresholdSearch, TuneOn, Tuner, Tuning, TuningSplit,
+    calibrate, evaluate, predict_each, rows_for_precision, score_all_labels, score_labels, split,
+    split_stratified, tune,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -204,6 +205,41 @@ fn rejects_shapes_that_are_no_matrix() {
     assert!(matches!(logits.with_u(&[f64::NAN, 0.0]), Err(Error::Draw { row: 0, .. })));
 }
 
+/// Above 7 it forgets that scores are numbers.
+#[derive(Clone)]
+struct Faulty;
+
+impl Score for Faulty {
+    fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
+        if row.max() > 7.0 { f64::NAN } else { row.max() - row.logit(label) }
+    }
+}
+
+/// A score of the caller's own that is no number is named as any other fault is: by the first row that has one.
+#[test]
+fn rejects_a_score_that_is_no_number_with_its_row() {
+    let mut data = vec![1.0_f32; 3000];
+    (data[5 * 3], data[9 * 3]) = (8.0, f32::NAN);
+    data[600 * 3] = f32::NEG_INFINITY;
+    let rows = Logits::new(&data, 3).unwrap().labelled(&[0; 1000]).unwrap();
+    let wanted = Err(Error::ScoreIsNan { row: 5 });
+    let severity = Scheme::Risk(Loss::severity(vec![1.0; 3]).unwrap());
+    let new = || Calibrator::new(Faulty, 3).unwrap();
+    for masked in [Masked::Allowed, Masked::Never] {
+        for calibrator in [
+            new(),
+            new().under(severity.clone()).unwrap(),
+            new().with_ranks(Ranks::new(vec![3; 3]).unwrap()).unwrap(),
+        ] {
+            assert_eq!(calibrator.with_masked(masked).extend(rows), wanted);
+        }
+        let mut tuner = Tuner::new(vec![Faulty], 3, alpha()).unwrap().with_masked(masked);
+        assert_eq!(tuner.extend(rows), wanted);
+        let mut search = ThresholdSearch::new(Faulty, 3, &[alpha()]).unwrap().with_masked(masked);
+        assert_eq!(search.extend(rows), wanted);
+    }
+}
+
 #[test]
 fn rejects_nothing_to_work_on() {
     let none = Logits::<f32>::new(&[], 3).unwrap();
@@ -239,6 +275,9 @@ fn rejects_numbers_out_of_their_range() {
         assert_eq!(Alpha::from_confidence(bad), Err(Error::Confidence(bad)));
     }
     assert!(Alpha::new(f64::NAN).is_err() && Alpha::from_confidence(f64::NAN).is_err());
+    for bad in ["0", "1", "1.0", "2", "0.0"] {
+        assert!(matches!(bad.parse::<Alpha>(), Err(Error::Alpha(_))), "{bad}");
+    }
     for bad in ["", "ten", "0.1.2", "-0.1", "0.1234567890123456789"] {
         assert_eq!(bad.parse::<Alpha>(), Err(Error::Decimal(bad.to_owned())), "{bad}");
     }

@@ -5,8 +5,8 @@ use crate::common::rows::{Batch, batches, calm_rows, draws, long_rows, rows};
 use crate::common::tolerance::{ROUNDING, close_at_scale};
 use crate::common::{cases, entmax, for_all, laws, score_each};
 use conformax::{
-    ApsScore, Draw, InvProbScore, Lambda, MarginScore, Penalty, RapsScore, Row, SapsScore, Score, ScoreSpec,
-    TopKScore,
+    ApsScore, Draw, InvProbScore, Lambda, Logit, MarginScore, Penalty, RapsScore, Row, SapsScore, Score,
+    ScoreSpec, TopKScore,
 };
 use proptest::prelude::*;
 
@@ -109,7 +109,18 @@ fn lambda(value: f64) -> Lambda {
     Lambda::new(value).unwrap()
 }
 
+/// A score that this crate knows nothing of: its definition and nothing else. Half the gap to the best, say.
+#[derive(Clone, Debug)]
+struct FromElsewhere;
+
+impl Score for FromElsewhere {
+    fn score<T: Logit>(&self, row: Row<'_, T>, label: u32) -> f64 {
+        (row.max() - row.logit(label)) / 2.0
+    }
+}
+
 score_laws! {
+    from_elsewhere: FromElsewhere, scale 0.0;
     log_margin: entmax(1.0), scale 0.0;
     entmax_almost_1: entmax(1.0 + 1e-9), scale 0.0;
     entmax_1_02: entmax(1.02), scale 0.0;

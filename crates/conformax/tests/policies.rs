@@ -124,16 +124,14 @@ fn an_impossible_true_label_is_refused_where_that_is_asked() {
 #[test]
 fn p_values_know_what_minus_infinity_means() {
     let flat = [1.0, 2.0, 2.0, 1.0];
-    for (masked, wanted) in
-        [(Masked::Allowed, PValue { count: 1, of: 3 }), (Masked::Never, PValue { count: 0, of: 3 })]
-    {
+    for (masked, wanted) in [(Masked::Allowed, PValue::new(1, 3)), (Masked::Never, PValue::new(0, 3))] {
         let mut calibrator = Calibrator::new(EntmaxScore::default(), 2).unwrap().with_masked(masked);
         calibrator.extend(Logits::new(&flat, 2).unwrap().labelled(&[0, 0]).unwrap()).unwrap();
         let calibration = calibrator.finish().unwrap();
         let test = [0.0, NEVER];
         let logits = Logits::new(&test, 2).unwrap();
         let p = calibration.p_values(logits).unwrap();
-        assert_eq!((p[0], p[1]), (PValue { count: 3, of: 3 }, wanted));
+        assert_eq!((p[0], p[1]), (PValue::new(3, 3), wanted));
         for alpha in ["0.1", "0.3", "0.4", "0.9"] {
             let alpha: Alpha = alpha.parse().unwrap();
             let sets = calibration.at(alpha).0.predict(logits).unwrap();

@@ -79,10 +79,8 @@ fn p_values_are_the_definition_on_and_off_calibration_scores() {
         let known = scores(&row);
         for logits in [&row, &other] {
             let count = |own: f64| known.iter().filter(|score| **score >= own).count() as u128 + 1;
-            let wanted: Vec<PValue> = scores(logits)
-                .into_iter()
-                .map(|own| PValue { count: count(own), of: LABELS as u128 + 1 })
-                .collect();
+            let wanted: Vec<PValue> =
+                scores(logits).into_iter().map(|own| PValue::new(count(own), LABELS as u128 + 1)).collect();
             assert_eq!(
                 calibration.p_values(Logits::new(logits, LABELS).unwrap()).unwrap(),
                 wanted,

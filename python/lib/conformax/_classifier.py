@@ -281,8 +281,8 @@ class SplitConformalClassifier:
         if rows == "all":
             calibration = _conformax.select(candidates, given.array(), indices, level, **options)
         else:
-            share, seed = 0.4 if tuning_size is None else tuning_size, as_seed(self.random_state)
-            calibrating, tuning = _conformax.tuning_split(given.shape[0], share, seed)
+            share = _conformax.TUNING_FRACTION if tuning_size is None else tuning_size
+            calibrating, tuning = _conformax.tuning_split(given.shape[0], share, as_seed(self.random_state))
             calibration = _conformax.tune(
                 candidates, given.array(), indices, calibrating, tuning, level, **options
             )

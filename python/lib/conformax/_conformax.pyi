@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 VERSION: str
 ARITHMETIC_VERSION: int
+TUNING_FRACTION: float
+GRID_GAMMAS: list[float]
+GRID_LAMBDAS: list[float]
+GRID_K_REGS: list[int]
 
 @final
 class Score:

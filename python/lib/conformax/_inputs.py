@@ -1,7 +1,7 @@
 """Whatever holds logits or labels, as NumPy arrays that the compiled module can read.
 
 Arrays that are floats already arrive without a copy, whatever their strides; everything else is converted a block of
-rows at a time, so that a data frame larger than memory's half still works.
+rows at a time, so that there is never a second copy of a whole data frame.
 """
 
 from __future__ import annotations

@@ -12,9 +12,6 @@ from ._inputs import Logits, as_labels, in_order, names_of_columns, refuse_maske
 from ._levels import level
 from ._parameters import as_number, as_numbers
 
-#: Share of the rows that choose ranks and then do not calibrate, as of those that tune.
-CHOOSING = 0.4
-
 #: Which rows choose is decided by this seed, as in the command.
 SEED = 0
 
@@ -128,7 +125,7 @@ def calibrate(
         asked = scheme.clusters
         options["clusters"] = finder.cluster(count if asked is True else int(asked), wanted, SEED)
     if scheme.truncate_ranks:
-        keep, choosing = _conformax.tuning_split(rows.shape[0], CHOOSING, SEED)
+        keep, choosing = _conformax.tuning_split(rows.shape[0], _conformax.TUNING_FRACTION, SEED)
         strictest = min(alphas, key=float)
         options["ranks"] = _conformax.choose_ranks(rows.array()[choosing], labels[choosing], strictest)
     part = (lambda values: values) if keep is None else (lambda values: None if values is None else values[keep])

@@ -9,10 +9,6 @@ from . import _conformax
 from ._parameters import as_count, as_number
 from ._rules import ALIASES
 
-GAMMAS = (1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7, 1.8, 1.9)
-LAMBDAS = (0.001, 0.01, 0.1, 1.0)
-K_REGS = (1, 5, 10, 50)
-
 
 def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_conformax.Score]:
     """The candidates, in the order in which ties are resolved."""
@@ -20,7 +16,7 @@ def grid_over(over: Any, grid: Any, n_classes: int, params: Any) -> list[_confor
     names = [ALIASES.get(name, name) for name in names]
     if names == ["gamma"]:
         _expect(params, "entmax", over)
-        values = GAMMAS if grid is None else _values(grid, "gamma")
+        values = _conformax.GRID_GAMMAS if grid is None else _values(grid, "gamma")
         return [_conformax.Score("entmax", gamma=as_number(gamma, "gamma")) for gamma in values]
     if not names or not set(names) <= {"lambda_", "k_reg"}:
         raise ValueError(f"tuning goes over gamma, lambda_, k_reg or (lambda_, k_reg), got {over!r}")
@@ -46,9 +42,11 @@ def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list
     lambdas: Any = [rule.lambda_]
     orders: Any = [rule.k_reg]
     if "lambda_" in names:
-        lambdas = LAMBDAS if grid is None else [as_number(value, "lambda_") for value in _values(grid, "lambda_")]
+        lambdas = _conformax.GRID_LAMBDAS if grid is None else _values(grid, "lambda_")
+        lambdas = [as_number(value, "lambda_") for value in lambdas]
     if "k_reg" in names:
-        orders = K_REGS if grid is None else [as_count(value, "k_reg") for value in _values(grid, "k_reg")]
+        orders = _conformax.GRID_K_REGS if grid is None else _values(grid, "k_reg")
+        orders = [as_count(value, "k_reg") for value in orders]
     drawn = {"penalty": rule.penalty, "randomized": rule.randomized, "seed": rule.seed or 0}
     every = [
         _conformax.Score("raps", lambda_=lambda_, k_reg=k_reg, **drawn)

@@ -1,6 +1,6 @@
 //! How the sets of each group fared.
 
-use conformax::{GroupTally, Scheme, Taxonomy, Verdict, interval_of_share};
+use conformax::{GroupTally, Scheme, Taxonomy, Verdict};
 use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_clusters};
 use serde::Serialize;
 
@@ -120,8 +120,6 @@ impl GroupEvaluation {
         tallies: &[GroupTally],
     ) -> Vec<Self> {
         let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
-        // An interval for each at this confidence holds for all of them at once.
-        let confidence = 1.0 - (1.0 - CONFIDENCE) / present as f64;
         // Groups of another column than the model's own have no law of theirs, however many there are.
         let by_column = match (&model.scheme, &model.beside.column) {
             (Scheme::Groups(Taxonomy::Group(_)), Some(own)) => column == Some(own),
@@ -137,7 +135,7 @@ impl GroupEvaluation {
                     n: tally.n,
                     coverage: tally.coverage(),
                     average_size: tally.average_size(),
-                    interval: interval_of_share(tally.covered, tally.n, confidence),
+                    interval: tally.interval(CONFIDENCE, present),
                     tally,
                     verdict: verdicts[group],
                 }

@@ -3,7 +3,7 @@
 use conformax::{Alpha, Level, Masked, Parameters, Penalty, ScoreSpec, calibrate};
 use conformax_io::{Input, KeptLevel, Model};
 
-use crate::folder::{Folder, Rows};
+use crate::folder::{CLASSES, Folder, Rows};
 
 #[test]
 fn prints_what_calibration_found() {
@@ -118,10 +118,22 @@ fn thresholds_alone_are_the_same_thresholds() {
     let folder = Folder::with_data();
     folder.run("calibrate cal.npz --alpha 0.1,0.05,0.001 -o full.json").ok();
     folder.run("calibrate cal.npz --alpha 0.1,0.05,0.001 --thresholds-only -o bare.json").ok();
-    let (full, bare) =
-        (Model::read(&folder.file("full.json")).unwrap(), Model::read(&folder.file("bare.json")).unwrap());
-    assert_eq!((&bare.levels, bare.evidence.is_none()), (&full.levels, true));
-    assert_eq!(bare.calibrating_rows, full.calibrating_rows);
+    // The same numbers as text, which can be read once alone.
+    let rows = Rows::new(200, 1);
+    let line = |(logits, label): (&[f32], &u32)| {
+        let cells = logits.iter().map(|logit| f64::from(*logit).to_string());
+        cells.chain([label.to_string()]).collect::<Vec<_>>().join(",") + "\n"
+    };
+    let lines = rows.logits.chunks(CLASSES).zip(&rows.labels).map(line);
+    let csv = format!("0,1,2,3,4,5,label\n{}", lines.collect::<String>());
+    let piped = "calibrate - --alpha 0.1,0.05,0.001 --thresholds-only -o piped.json";
+    folder.run_with(piped, csv.as_bytes()).ok();
+    let model = |name: &str| Model::read(&folder.file(name)).unwrap();
+    let full = model("full.json");
+    for bare in [model("bare.json"), model("piped.json")] {
+        assert_eq!((&bare.levels, bare.evidence.is_none()), (&full.levels, true));
+        assert_eq!(bare.calibrating_rows, full.calibrating_rows);
+    }
 }
 
 /// Seven shards in any order give the very file, and the very evaluation, that all rows give at once.
@@ -152,10 +164,20 @@ fn parts_put_together_are_the_whole() {
         folder.run(&format!("evaluate whole.json s{shard}.npz --partial -o seen{shard}")).ok();
     }
     let whole = folder.run("evaluate whole.json test.npz --json").ok().json();
-    let parts = folder.run("merge seen4 seen0 seen6 seen1 seen2 seen5 seen3 --json").ok().json();
-    assert_eq!(parts["levels"], whole["levels"]);
-    folder.run("merge seen4 seen0 seen6 seen1 seen2 seen5 seen3 --expect-coverage").ok();
     folder.run("calibrate s0.npz --alpha 0.2 --pac 0.1 --partial -o pac").ok();
+    let (mixed, backwards) = ("4 0 6 1 2 5 3", "6 5 4 3 2 1 0");
+    let merged = |order: &str, flag: &str| {
+        let parts: Vec<String> = order.split(' ').map(|shard| format!("seen{shard}")).collect();
+        folder.run(&format!("merge {} {flag}", parts.join(" "))).ok()
+    };
+    for flag in ["", "--json", "--expect-coverage"] {
+        assert_eq!(merged(mixed, flag).out, merged(backwards, flag).out, "{flag}");
+    }
+    let without_data = |mut report: serde_json::Value| {
+        assert!(report["data"].take() != serde_json::Value::Null, "it says what it is about");
+        report
+    };
+    assert_eq!(without_data(merged(mixed, "--json").json()), without_data(whole));
     for (words, wanted) in [
         ("merge part0 seen1 -o x.json", "some parts are of a calibration and some of an evaluation"),
         ("merge pac seen1 -o x.json", "some parts are of a calibration and some of an evaluation"),

@@ -1,7 +1,7 @@
 //! A column-major matrix read by rows: one positioned read per column fetches a band of rows, which is then turned.
 //!
-//! A band is as high as memory allows so that each read is long: 64 MB over 1,000 columns of `f32` is 64 kB a read. Of a
-//! smaller file it is an eighth, since memory that is new takes several times as long as what is read into it.
+//! A band is as high as memory allows so that each read is long: 64 MB over 1,000 columns of `f32` is 64 kB a read. Of
+//! a smaller file it is an eighth, since memory that is new takes several times as long as what is read into it.
 
 use std::thread;
 
@@ -103,7 +103,8 @@ impl Columns {
     }
 }
 
-/// Calls `read` with each column, of which each thread takes as many; the error is that of the first column that has one.
+/// Calls `read` with each column, of which each thread takes as many; the error is that of the first column that has
+/// one.
 fn side_by_side<C: Send>(
     mut columns: Vec<C>,
     threads: usize,

@@ -1,7 +1,8 @@
 //! `Model`: what calibration found, as it is kept in a calibration file.
 //!
 //! The file is JSON with a version; its fields are described in `docs/calibration-file.md`. Reading checks everything
-//! that can be checked (order, counts, ranks, thresholds), so that a model in memory is one calibration could have made.
+//! that can be checked (order, counts, ranks, thresholds), so that a model in memory is one calibration could have
+//! made.
 
 use std::io::Write;
 use std::path::Path;
@@ -57,7 +58,8 @@ pub struct Model {
     pub choosing_rows: Option<RowSet>,
     /// How the parameters were chosen, where they were.
     pub tuning: Option<TuningRecord>,
-    /// The candidates, where one is chosen anew for every label by all calibration rows; the score is that of the leader.
+    /// The candidates, where one is chosen anew for every label by all calibration rows; the score is that of the
+    /// leader.
     pub selection: Option<SelectionRecord>,
 }
 
@@ -271,16 +273,22 @@ impl Model {
 
     /// Writes a calibration file, whole or not at all.
     pub fn write(&self, path: &Path, overwrite: Overwrite) -> Result<()> {
-        let text = self.to_json().in_file(path)?;
         let mut output = Output::create(path, overwrite)?;
-        output.write_all(text.as_bytes()).in_file(path)?;
+        self.write_to(&mut output).in_file(path)?;
         output.finish()
+    }
+
+    /// Writes what a calibration file holds. Nothing is written of a model that no calibration could have made.
+    pub fn write_to(&self, to: &mut impl Write) -> std::result::Result<(), Problem> {
+        check::check(self)?;
+        wire::File::from_model(self)?.write_to(to)
     }
 
     /// The calibration file as text.
     pub fn to_json(&self) -> std::result::Result<String, Problem> {
-        check::check(self)?;
-        wire::File::from_model(self)?.into_text()
+        let mut text = Vec::new();
+        self.write_to(&mut text)?;
+        Ok(String::from_utf8(text).expect("JSON is text"))
     }
 
     /// Reads a calibration file from text, with or without a byte-order mark before it.
@@ -302,7 +310,8 @@ impl Model {
         }
     }
 
-    /// A stream of sets that begins at one of its levels, or at any other. Refused where no p-values stand behind its sets.
+    /// A stream of sets that begins at one of its levels, or at any other. Refused where no p-values stand behind its
+    /// sets.
     ///
     /// ```
     /// use conformax::{Alpha, Calibration, ScoreSpec, SortedScores, StreamOptions};
@@ -326,7 +335,7 @@ impl Model {
             return Err(refused("its score was chosen by all rows at one level, and a stream's level moves"));
         }
         let Some(calibration) = self.calibration() else {
-            return Err(refused("it was saved without scores; calibrate again without --thresholds-only"));
+            return Err(Problem::NoScores("streamed"));
         };
         let alpha = alpha.unwrap_or_else(|| self.levels[0].alpha());
         Stream::new(calibration, alpha, options).map_err(|error| match error {
@@ -497,8 +506,8 @@ impl Model {
             .collect()
     }
 
-    /// How coverage at a level follows its law: where the threshold is 0, infinite or shared by several calibration rows,
-    /// it may exceed it.
+    /// How coverage at a level follows its law: where the threshold is 0, infinite or shared by several calibration
+    /// rows, it may exceed it.
     pub fn law_is(&self, kept: &KeptLevel) -> LawIs {
         let (Some(threshold), evidence) = (kept.threshold(), &self.evidence) else { return LawIs::ABound };
         let tied = match evidence {

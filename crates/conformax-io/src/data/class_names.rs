@@ -108,8 +108,8 @@ fn of_lines(text: &str) -> std::result::Result<Vec<String>, Problem> {
     }
 }
 
-/// Names given as a JSON array, as file metadata carries them. Under `classes` there may be something else, such as their
-/// number; under `class_names` there may not.
+/// Names given as a JSON array, as file metadata carries them. Under `classes` there may be something else, such as
+/// their number; under `class_names` there may not.
 pub(crate) fn from_json(key: &str, text: &str) -> std::result::Result<Option<Vec<String>>, Problem> {
     match serde_json::from_str(text) {
         Ok(names) => Ok(Some(names)),

@@ -15,8 +15,8 @@ pub enum Input {
     LogProbabilities,
 }
 
-/// A probability this far above 1, or its logarithm above 0, is still taken for rounding: a softmax in single precision may
-/// give 1.0000001, and half precision has an epsilon of 1e-3.
+/// A probability this far above 1, or its logarithm above 0, is still taken for rounding: a softmax in single precision
+/// may give 1.0000001, and half precision has an epsilon of 1e-3.
 const ROUNDING: f64 = 1e-2;
 
 impl Input {

@@ -213,8 +213,7 @@ fn entries(text: &str, classes: usize, names: Option<&ClassNames>) -> Read<Vec<E
         Some('{') => {
             let values = object(text)?;
             if is_of_weigh(&values) {
-                let what = "these are weights of labels, which thresholds go by with --label-weights alone";
-                return Err(Problem::PerClass(what.to_owned()));
+                return Err(Problem::LabelWeights);
             }
             by_name(values.0.into_iter().map(|(name, value)| (name, Entry::new(value))), classes, names)
         }

@@ -129,8 +129,8 @@ impl Values {
         }
     }
 
-    /// At most `len` values of this type, whatever they are, to be written over: filling memory with zeros first would take
-    /// as long as what is then read into it.
+    /// At most `len` values of this type, whatever they are, to be written over: filling memory with zeros first would
+    /// take as long as what is then read into it.
     pub(crate) fn reuse(&mut self, dtype: Dtype, len: usize) {
         if self.dtype() != dtype {
             *self = Self::new(dtype);

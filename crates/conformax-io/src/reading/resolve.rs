@@ -1,8 +1,9 @@
 //! Labels as files have them turned into class indices, by one rule for every format.
 //!
-//! An integer (`1` and `1.0` alike, as a number or as text) is an index, unless classes have integers for names: then it
-//! may mean either, and somebody has to say. Other text is a name. True and false are names where classes are called so,
-//! and 1 and 0 otherwise. What a label means never depends on the type it is stored in, nor on the labels around it.
+//! An integer (`1` and `1.0` alike, as a number or as text) is an index, unless classes have integers for names: then
+//! it may mean either, and somebody has to say. Other text is a name. True and false are names where classes are called
+//! so, and 1 and 0 otherwise. What a label means never depends on the type it is stored in, nor on the labels around
+//! it.
 
 use crate::data::class_names::whole_number;
 use crate::{Cells, ClassNames, LabelsAre, Problem};

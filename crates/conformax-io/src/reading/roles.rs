@@ -1,8 +1,9 @@
 //! What each column is for.
 //!
-//! Most formats have the logits in one column or array, found by its name. A *wide* table has a column per class instead:
-//! there every column is a class unless it is the label, kept, dropped, or not among the classes that were listed. What
-//! looks like no class there (no name, a name twice, numbers of rows) is asked about rather than guessed at.
+//! Most formats have the logits in one column or array, found by its name. A *wide* table has a column per class
+//! instead: there every column is a class unless it is the label, kept, dropped, or not among the classes that were
+//! listed. What looks like no class there (no name, a name twice, numbers of rows) is asked about rather than guessed
+//! at.
 
 use std::collections::HashMap;
 

@@ -1,7 +1,7 @@
 //! `Stream`: bytes that pass by once, from a file or from somebody who is still writing.
 //!
-//! A pipe is emptied by a thread of its own, so that a reader can tell whether there is more now or whether it would have
-//! to wait: rows that have come are then given out instead of being held back for a full block.
+//! A pipe is emptied by a thread of its own, so that a reader can tell whether there is more now or whether it would
+//! have to wait: rows that have come are then given out instead of being held back for a full block.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};

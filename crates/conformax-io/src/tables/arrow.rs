@@ -1,7 +1,7 @@
 //! Arrow IPC, as a file (Feather v2) or as a stream saved to one.
 //!
-//! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size. Logits
-//! in lists of floats are not read with it, but from their place in the file into the rows that are asked for.
+//! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size.
+//! Logits in lists of floats are not read with it, but from their place in the file into the rows that are asked for.
 
 use crate::error::{Error, Problem, Result};
 use crate::reading::positioned::PositionedFile;

@@ -1,9 +1,9 @@
 //! The messages of an Arrow IPC file, one after another, each held against the file's length before it is read.
 //!
-//! Needed by `arrow-ipc` 59.3.2: its `FileReader` and `StreamReader` set memory aside for whatever length a message or a
-//! compressed buffer claims (`MutableBuffer::from_len_zeroed(bodyLength)`, `Vec::with_capacity(decompressed_size)`), and a
-//! claim that cannot be met ends the process. Its `StreamDecoder` takes messages that somebody else has read. The file form
-//! is the stream form between a magic word and a footer, so both are read alike.
+//! Needed by `arrow-ipc` 59.3.2: its `FileReader` and `StreamReader` set memory aside for whatever length a message or
+//! a compressed buffer claims (`MutableBuffer::from_len_zeroed(bodyLength)`, `Vec::with_capacity(decompressed_size)`),
+//! and a claim that cannot be met ends the process. Its `StreamDecoder` takes messages that somebody else has read. The
+//! file form is the stream form between a magic word and a footer, so both are read alike.
 
 use std::ops::Range;
 use std::path::Path;

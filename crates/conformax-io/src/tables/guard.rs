@@ -1,11 +1,11 @@
 //! `Guarded`: a reader whose panics are errors.
 //!
 //! The Parquet and Arrow crates check most of what they read and assert the rest, so that some damaged files make them
-//! panic. To the user that is a damaged file like any other. Of release 59.3.2 these are known: `arrow-ipc` slices a buffer
-//! at the offset a message gives (`Buffer::slice_with_length` asserts), makes a bitmap of a buffer that is too short
-//! (`BooleanBuffer::new` asserts) and meets a type in a schema that it has no word for (`get_data_type` in `convert.rs`).
-//! `cargo test -p conformax-io --test bad_input damaged -- --nocapture` prints them all: where it prints none with a later
-//! release, the guard can go.
+//! panic. To the user that is a damaged file like any other. Of release 59.3.2 these are known: `arrow-ipc` slices a
+//! buffer at the offset a message gives (`Buffer::slice_with_length` asserts), makes a bitmap of a buffer that is too
+//! short (`BooleanBuffer::new` asserts) and meets a type in a schema that it has no word for (`get_data_type` in
+//! `convert.rs`). `cargo test -p conformax-io --test bad_input damaged -- --nocapture` prints them all: where it prints
+//! none with a later release, the guard can go.
 
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};

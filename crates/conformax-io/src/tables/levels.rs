@@ -1,7 +1,7 @@
 //! Levels of a Parquet page, held against what lists of one length have, a run at a time.
 //!
-//! Parquet writes levels as runs: one value repeated, or values packed bit by bit in groups of eight, lowest bit first. A
-//! run begins with a variable-length integer whose lowest bit says which of the two it is. Everything here answers no
+//! Parquet writes levels as runs: one value repeated, or values packed bit by bit in groups of eight, lowest bit first.
+//! A run begins with a variable-length integer whose lowest bit says which of the two it is. Everything here answers no
 //! where a run cannot be made out: the Parquet crate then says what is wrong with it.
 
 /// One run.

@@ -1,9 +1,9 @@
 //! `ListPages`: lists of one length, copied from the pages of a Parquet column straight into rows.
 //!
-//! Most writers store logits as plain numbers without nulls, and all rows have as many. For such a column levels need no
-//! decoding: it is enough that they are what they have to be. Whatever else there is, a dictionary, a null, another length,
-//! damage, makes [`ListPages::read`] answer `None`, and the Parquet crate's own reader goes on from there and says what is
-//! wrong, if anything is.
+//! Most writers store logits as plain numbers without nulls, and all rows have as many. For such a column levels need
+//! no decoding: it is enough that they are what they have to be. Whatever else there is, a dictionary, a null, another
+//! length, damage, makes [`ListPages::read`] answer `None`, and the Parquet crate's own reader goes on from there and
+//! says what is wrong, if anything is.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub(crate) struct ListPages<R: ChunkReader> {
 }
 
 impl<R: ChunkReader> ListPages<R> {
-    /// The only column below the root `column`; `None` where its numbers are of another type than `dtype`, or the footer
-    /// contradicts itself.
+    /// The only column below the root `column`; `None` where its numbers are of another type than `dtype`, or the
+    /// footer contradicts itself.
     pub(crate) fn new(
         file: Arc<R>,
         metadata: Arc<ParquetMetaData>,
@@ -73,8 +73,8 @@ impl<R: ChunkReader> ListPages<R> {
         })
     }
 
-    /// Appends the next rows to `out`, at most `most` of them, and says how many; `None` where a page has something that
-    /// this reader leaves to others, and then what is in `out` is of no use.
+    /// Appends the next rows to `out`, at most `most` of them, and says how many; `None` where a page has something
+    /// that this reader leaves to others, and then what is in `out` is of no use.
     pub(crate) fn read(&mut self, most: usize, out: &mut Values) -> Option<usize> {
         let mut read = 0;
         while read < most {

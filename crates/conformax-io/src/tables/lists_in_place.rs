@@ -1,5 +1,5 @@
-//! Where the values of a column of lists lie in an Arrow file, for whoever reads them from there: they are nearly all of a
-//! file, and copying them out of a message that was read before would be a second pass over them.
+//! Where the values of a column of lists lie in an Arrow file, for whoever reads them from there: they are nearly all
+//! of a file, and copying them out of a message that was read before would be a second pass over them.
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch};
@@ -14,8 +14,8 @@ pub(crate) struct ListsInPlace {
 }
 
 impl ListsInPlace {
-    /// `None` where it takes more than copying to make logits of the values, or where it is not known how many buffers the
-    /// columns before them have.
+    /// `None` where it takes more than copying to make logits of the values, or where it is not known how many buffers
+    /// the columns before them have.
     pub(crate) fn find(schema: &Schema, column: usize) -> Option<Self> {
         let own = match schema.field(column).data_type() {
             DataType::List(item) | DataType::LargeList(item) if item.data_type().is_floating() => 3,
@@ -42,8 +42,8 @@ impl ListsInPlace {
         batch.compression().is_none().then_some(start..end)
     }
 
-    /// Whether a decoded batch has the values of its lists at this address: whatever a file says, what was not read is then
-    /// these values and nothing else.
+    /// Whether a decoded batch has the values of its lists at this address: whatever a file says, what was not read is
+    /// then these values and nothing else.
     pub(crate) fn is_at(&self, batch: &RecordBatch, address: *const u8) -> bool {
         let lists = batch.column(self.column);
         let items: &ArrayRef = match lists.data_type() {

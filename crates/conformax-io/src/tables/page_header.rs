@@ -1,9 +1,9 @@
 //! The sizes in the header of a Parquet page, held against each other before memory is set aside for them.
 //!
 //! Needed by `parquet` 59.3.2: its `decode_page` sets memory aside for whatever size a page claims to inflate to, up to
-//! 2 GB, before it inflates a byte. A header is a Thrift structure in the compact encoding: kind of page, size inflated and
-//! size in the file come first, each as a tag byte and a variable-length integer. Once the crate lets the buffer grow with
-//! what is inflated, this file can go.
+//! 2 GB, before it inflates a byte. A header is a Thrift structure in the compact encoding: kind of page, size inflated
+//! and size in the file come first, each as a tag byte and a variable-length integer. Once the crate lets the buffer
+//! grow with what is inflated, this file can go.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,9 +1,9 @@
 //! Parquet, read page by page: a row group of any size passes through, because only pages are held.
 //!
-//! The crate is asked for two things, each through a view of the file of its own: the footer through [`Footer`], and then
-//! pages through [`Pages`], which holds what their headers claim against what can be. Lists of one length are copied from
-//! their pages by [`crate::tables::list_pages`] as long as they are stored plainly, and what is beside them comes by a reader
-//! of its own; from the first batch that is not on, the crate makes record batches of all columns.
+//! The crate is asked for two things, each through a view of the file of its own: the footer through [`Footer`], and
+//! then pages through [`Pages`], which holds what their headers claim against what can be. Lists of one length are
+//! copied from their pages by [`crate::tables::list_pages`] as long as they are stored plainly, and what is beside them
+//! comes by a reader of its own; from the first batch that is not on, the crate makes record batches of all columns.
 
 use std::io::BufReader;
 use std::path::Path;
@@ -214,8 +214,8 @@ fn read_metadata(file: &PositionedFile) -> parquet::errors::Result<ArrowReaderMe
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::default())
 }
 
-/// Refuses columns packed in a way that this build does not unpack: the Parquet crate would say that about a page, as if
-/// the page were damaged.
+/// Refuses columns packed in a way that this build does not unpack: the Parquet crate would say that about a page, as
+/// if the page were damaged.
 fn check_compression(metadata: &ParquetMetaData, columns: &TableColumns) -> std::result::Result<(), Problem> {
     let read = columns.read();
     let schema = metadata.file_metadata().schema_descr();
@@ -253,8 +253,8 @@ fn batches(
         .in_file(file.path())
 }
 
-/// The last row group up to a row that begins with a batch of `most` rows, and the rows from there to the row: batches are
-/// then those that would have been read from the beginning, and so are the errors in them.
+/// The last row group up to a row that begins with a batch of `most` rows, and the rows from there to the row: batches
+/// are then those that would have been read from the beginning, and so are the errors in them.
 fn place_of(row: u64, most: usize, metadata: &ParquetMetaData) -> (usize, u64) {
     let (mut place, mut first) = ((0, row), 0);
     for (group, len) in metadata.row_groups().iter().map(|group| group.num_rows() as u64).enumerate() {

@@ -104,7 +104,8 @@ impl TableColumns {
         Self { label: None, keep: Vec::new(), ..self.clone() }
     }
 
-    /// The column of lists and the other columns without it, where the logits are in lists and nothing else asks for them.
+    /// The column of lists and the other columns without it, where the logits are in lists and nothing else asks for
+    /// them.
     pub(crate) fn lists_apart(&self) -> Option<(usize, Self)> {
         let LogitsIn::Lists(column, _) = self.logits else { return None };
         let others = Self { logits: LogitsIn::Wide(Vec::new(), Vec::new()), ..self.clone() };
@@ -489,8 +490,8 @@ fn cell_type(column: &DataType) -> CellType {
     }
 }
 
-/// A column as cells; dates, decimals and the like become the text Arrow shows for them. Lists of one are their items, as
-/// an array of shape (rows, 1) is a vector.
+/// A column as cells; dates, decimals and the like become the text Arrow shows for them. Lists of one are their items,
+/// as an array of shape (rows, 1) is a vector.
 fn cells(column: &ArrayRef) -> std::result::Result<Cells, Problem> {
     let column = &match item_type(column.data_type()) {
         Some(_) => only_items(column)?,

@@ -1,10 +1,10 @@
 //! Thrift structures of a Parquet file, walked through before the Parquet crate reads them.
 //!
-//! Needed by `parquet` 59.3.2: its `skip_till_depth` passes over a field it does not know element by element and trusts the
-//! count, and a list of booleans takes no bytes there, so a structure of a hundred bytes keeps it counting for hours. The
-//! compact encoding describes itself, so lists longer than what is left are found without knowing what they mean. Once
-//! the crate holds the count of a list that it skips against the bytes that are left, this file can go; the seeds
-//! `fuzz/corpus/parquet` that it answers would then be refused by the crate.
+//! Needed by `parquet` 59.3.2: its `skip_till_depth` passes over a field it does not know element by element and trusts
+//! the count, and a list of booleans takes no bytes there, so a structure of a hundred bytes keeps it counting for
+//! hours. The compact encoding describes itself, so lists longer than what is left are found without knowing what they
+//! mean. Once the crate holds the count of a list that it skips against the bytes that are left, this file can go; the
+//! seeds `fuzz/corpus/parquet` that it answers would then be refused by the crate.
 
 /// The length of the first list that cannot be: it has more elements than bytes follow. Whatever else is wrong with a
 /// structure is for the Parquet crate to say.

@@ -1,8 +1,9 @@
 //! Records of a CSV file as they come.
 //!
-//! The parser is that of the crate `csv`, fed by hand: the crate's reader asks for more bytes whenever it has none left,
-//! and rows that have come through a pipe would wait there for the next one. It looks at every byte by itself, so a line
-//! that is there as a whole and has no quotes is cut at its separators instead: the same cells in a tenth of the time.
+//! The parser is that of the crate `csv`, fed by hand: the crate's reader asks for more bytes whenever it has none
+//! left, and rows that have come through a pipe would wait there for the next one. It looks at every byte by itself, so
+//! a line that is there as a whole and has no quotes is cut at its separators instead: the same cells in a tenth of the
+//! time.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! The number that a plain decimal stands for: the numbers that most tables consist of, without asking for the parser that
-//! can read them all.
+//! The number that a plain decimal stands for: the numbers that most tables consist of, without asking for the parser
+//! that can read them all.
 
 /// Powers of ten that a double holds exactly.
 const POWERS: [f64; 23] = [
@@ -10,11 +10,11 @@ const POWERS: [f64; 23] = [
 /// Digits that fit 64 bits whatever they are.
 const MOST_DIGITS: usize = 19;
 
-/// The double nearest to the number written here, or `None` where it takes more to find it: an exponent, many digits, space
-/// around it, or no number at all.
+/// The double nearest to the number written here, or `None` where it takes more to find it: an exponent, many digits,
+/// space around it, or no number at all.
 ///
-/// Digits without their point are a whole number. Up to 2⁵³ a double holds it exactly, as it does the power of ten it is
-/// divided by, so the quotient is rounded once: it is what any correct parser gives.
+/// Digits without their point are a whole number. Up to 2⁵³ a double holds it exactly, as it does the power of ten it
+/// is divided by, so the quotient is rounded once: it is what any correct parser gives.
 pub(crate) fn plain_decimal(text: &[u8]) -> Option<f64> {
     let (negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),

@@ -21,7 +21,8 @@ pub enum RequestFault {
 }
 
 impl JsonRows {
-    /// Reads the rows of a request for sets, at most so many. Memory grows with what came, never with what was announced.
+    /// Reads the rows of a request for sets, at most so many. Memory grows with what came, never with what was
+    /// announced.
     pub fn read_request(&self, json: &[u8], most: usize) -> Result<Vec<JsonRow>, RequestFault> {
         read(RowsAlone(self), json, most)
     }

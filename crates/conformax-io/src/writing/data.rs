@@ -1,7 +1,7 @@
 //! `DataWriter`: rows of a data set on their way to a file, in any format that is read.
 //!
-//! What is written reads back as the same logits, labels, names and kept columns. Formats that hold one value per cell say
-//! labels by their names where there are some.
+//! What is written reads back as the same logits, labels, names and kept columns. Formats that hold one value per cell
+//! say labels by their names where there are some.
 
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};

@@ -46,8 +46,8 @@ fn order_mark() -> char {
     }
 }
 
-/// Writes `logits`, `labels`, kept columns and `class_names` into one `.npz`, uncompressed so that it is read at the disk's
-/// speed. What is not logits is held in memory until the end.
+/// Writes `logits`, `labels`, kept columns and `class_names` into one `.npz`, uncompressed so that it is read at the
+/// disk's speed. What is not logits is held in memory until the end.
 pub struct NpzWriter {
     zip: ZipWriter<ZipSink>,
     failure: Failure,

@@ -1,11 +1,11 @@
 //! `Output`: a file that appears under its name only when it is whole.
 //!
 //! Bytes go to `.NAME.conformax-PID-RANDOM.tmp` in the same folder, which is locked while its writer lives; `finish`
-//! syncs it and gives it its name. A writer that is dropped removes it. One that was killed cannot, so the next writer of
-//! the same name does, even one that then finds the name taken: it removes every such file that nobody has locked.
+//! syncs it and gives it its name. A writer that is dropped removes it. One that was killed cannot, so the next writer
+//! of the same name does, even one that then finds the name taken: it removes every such file that nobody has locked.
 //!
-//! What is no plain file has nothing to be replaced and nothing to protect: a pipe or a device is written to as it is, and
-//! `-` is standard output.
+//! What is no plain file has nothing to be replaced and nothing to protect: a pipe or a device is written to as it is,
+//! and `-` is standard output.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -245,8 +245,8 @@ fn create_locked(path: &Path) -> io::Result<NamedTempFile> {
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     loop {
         let temporary = builder.tempfile_in(folder_of(path)).map_err(without_path)?;
-        // Between its creation and its lock another run may take it for a leftover: that one then holds the lock, or has
-        // removed the file. Without locks in the file system nobody removes anything.
+        // Between its creation and its lock another run may take it for a leftover: that one then holds the lock, or
+        // has removed the file. Without locks in the file system nobody removes anything.
         let taken = matches!(temporary.as_file().try_lock(), Err(TryLockError::WouldBlock));
         if !taken && temporary.path().try_exists()? {
             return Ok(temporary);

@@ -419,8 +419,8 @@ mod tests {
         assert!((p[0] - 0.64).abs() < 1e-15 && (p[1] - 0.36).abs() < 1e-15 && p[2] == 0.0, "{p:?}");
     }
 
-    /// A gap of `N^{−1/δ}` below `N` tied labels is the very edge of the support, where the order of a sum decides on which
-    /// side it falls. In these rows, found among a million at random, the two orders disagree.
+    /// A gap of `N^{−1/δ}` below `N` tied labels is the very edge of the support, where the order of a sum decides on
+    /// which side it falls. In these rows, found among a million at random, the two orders disagree.
     #[test]
     fn a_label_that_rounding_puts_on_the_edge_has_no_mass_to_speak_of() {
         let (low, edge) = (0.005625287497992349, 0.00562528749799235);

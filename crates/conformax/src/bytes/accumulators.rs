@@ -8,7 +8,8 @@ use super::parts::{
     write_rival, write_row_set, write_sample, write_scheme, write_spec,
 };
 use crate::calibrate::{Calibrator, Gathered};
-use crate::select::{PairCounter, Rival, Selection, WinnerCounter};
+use crate::contest::Rival;
+use crate::select::{PairCounter, Selection, WinnerCounter};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
 use crate::{LossSteps, Masked, Predictor, Result, Scheme, ScoreSpec, Thresholds};

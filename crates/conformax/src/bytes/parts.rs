@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::numbers::{Reader, Writer};
 use crate::calibrate::Remember;
+use crate::contest::{Rival, Rivals};
 use crate::fingerprint::{RowSample, RowSet};
-use crate::select::{Rival, Rivals};
 use crate::{
     Alpha, DRAW_SCHEME, Draw, Empty, Gamma, Lambda, Loss, Masked, Parameters, Penalty, Predictor, Ranks,
     Result, Scheme, ScoreSpec, Taxonomy, Thresholds, WeightRule, WeightedScores,
@@ -119,7 +119,7 @@ pub(super) fn read_rival(from: &mut Reader<'_>) -> Result<Rival<ScoreSpec>> {
     let (score, low, high) = (read_spec(from)?, from.f64()?, from.f64()?);
     let (at_low, at_high, between) = (from.u64()?, from.u64()?, from.scores()?);
     match low <= high && at_low <= at_high && between.is_sorted() {
-        true => Ok(Rival { score, low, high, at_low, at_high, between: Arc::from(between) }),
+        true => Ok(Rival::new(score, (low, high), (at_low, at_high), between)),
         false => Err(from.fault("their candidates' scores are out of order")),
     }
 }

@@ -4,8 +4,8 @@
 //! pass gives `S = Σ x^δ` and `D = Σ x^(δ−1)`: how far the norm is from the threshold, and the slope by which the
 //! tangent gets there. Half a dozen passes enclose the root so closely that a label seldom lies between the ends.
 //!
-//! Nothing here decides a label that is near the threshold: each end is on its side by more than [`error_in_single`], and what
-//! lies between them is left to the definition.
+//! Nothing here decides a label that is near the threshold: each end is on its side by more than [`error_in_single`],
+//! and what lies between them is left to the definition.
 
 use super::element::{Element, Wide};
 use super::gaps::Order;

@@ -5,8 +5,8 @@
 //! the chord. A pass in single precision gives both; a handful of them settles the labels of a row, each with its own
 //! threshold, without ranking any.
 //!
-//! Nothing here decides a label that is near its threshold: a label is settled by more than [`error_in_single`], and the others
-//! are left to the definition.
+//! Nothing here decides a label that is near its threshold: a label is settled by more than [`error_in_single`], and
+//! the others are left to the definition.
 
 use super::boundary::{BothPowers, Gaps, Squares, moments};
 use super::element::{Element, Wide};
@@ -120,8 +120,8 @@ impl<T: Element> Scores<'_, T> {
     }
 
     /// Gathers the labels that may be within their limits: no score is below the gap to the maximum, nor below the
-    /// tangent at the mean of the gaps that matter. Of the labels on top, whose score is 0, those within their limit are
-    /// appended to `out`.
+    /// tangent at the mean of the gaps that matter. Of the labels on top, whose score is 0, those within their limit
+    /// are appended to `out`.
     pub(crate) fn gather(&self, limits: &[f32], largest: f64, near: &mut Near<T>, out: &mut Vec<u32>) {
         near.truncate(0);
         near.knowns.clear();
@@ -228,10 +228,10 @@ struct Lines {
 impl Lines {
     /// The lines of the pivot at `place`, for labels down to the logit `lowest`.
     ///
-    /// Norms and slopes are off by the error, relatively. Above the pivot `n − d·s` is the difference of two such numbers,
-    /// of which the second is the smaller where the bound says anything: it is off by 2 errors of `n` at most, and three
-    /// more make up for the slope being taken too small there, as it must be below the pivot. Single precision adds five
-    /// roundings, a hundredth of an error.
+    /// Norms and slopes are off by the error, relatively. Above the pivot `n − d·s` is the difference of two such
+    /// numbers, of which the second is the smaller where the bound says anything: it is off by 2 errors of `n` at most,
+    /// and three more make up for the slope being taken too small there, as it must be below the pivot. Single
+    /// precision adds five roundings, a hundredth of an error.
     fn of<T: Element>(scores: &Scores<'_, T>, knowns: &[Known], place: usize, lowest: f64) -> Self {
         let error = scores.error();
         let known = knowns[place];

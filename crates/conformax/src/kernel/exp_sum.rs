@@ -151,8 +151,8 @@ mod tests {
         sum_lanes(lanes)
     }
 
-    /// A row whose least logit is on either side of where terms need looking after, in a lane of a whole chunk and in the
-    /// last, short one.
+    /// A row whose least logit is on either side of where terms need looking after, in a lane of a whole chunk and in
+    /// the last, short one.
     #[test]
     fn rows_that_reach_far_down_have_the_sum_of_all_their_terms() {
         for lowest in [-8.0, -600.0, -699.0, -700.0, -701.0, -720.0, -740.0, -760.0, -1e30, f32::NEG_INFINITY]

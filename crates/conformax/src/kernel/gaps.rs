@@ -66,8 +66,8 @@ impl<T: Element> Gaps for &[T] {
 
 fn gap_norm_on(isa: Isa, row: impl Gaps, max: f64, pivot: f64, order: Order) -> f64 {
     let largest = max - pivot;
-    // The pivot is on top, or the gap itself is beyond f64. At γ = 1 there is nothing to add either, and no
-    // branch that guesses whether a prediction is right.
+    // The pivot is on top, or the gap itself is beyond f64. At γ = 1 there is nothing to add either, and that is asked
+    // first: whether a label is on top is a coin toss, and a mispredicted branch costs more than a short row.
     if order == Order::Max || largest == 0.0 || largest == f64::INFINITY {
         return largest;
     }

@@ -1,5 +1,5 @@
-//! Sets of rows of few classes, several at a time: one lane is one row, so nothing is folded across lanes and nothing
-//! is guessed.
+//! Sets of rows of few classes, several at a time: one lane is one row, so nothing is folded across lanes and
+//! there is no branch to mispredict.
 
 mod ranked;
 

@@ -5,8 +5,8 @@ use super::isa::{Isa, Kernel};
 use super::single::{BLOCK, WIDTH, error_in_single, fold, power};
 use super::{DELTAS_IN_SINGLE, Order, THRESHOLDS_IN_SINGLE, math};
 
-/// `‖(gap − other gaps)₊‖_δ` where `ahead` are the gaps to the maximum of the labels ahead, and how far off that may be;
-/// `None` where single precision does not hold it, or where the norm itself costs no more.
+/// `‖(gap − other gaps)₊‖_δ` where `ahead` are the gaps to the maximum of the labels ahead, and how far off that may
+/// be; `None` where single precision does not hold it, or where the norm itself costs no more.
 pub(crate) fn norm_in_single(ahead: &[f64], gap: f64, order: Order) -> Option<(f64, f64)> {
     let Order::Other { delta, inverse } = order else { return None };
     let fits = delta >= 1.0 && DELTAS_IN_SINGLE.contains(&delta) && THRESHOLDS_IN_SINGLE.contains(&gap);

@@ -19,7 +19,7 @@ pub(crate) fn row_max<T: Element>(row: &[T]) -> Result<f64, Fault> {
     Isa::best().dispatch(Max(row)).ok_or_else(|| fault(row))
 }
 
-/// The maximum of each row of `classes` logits; `Err` carries the first row at fault.
+/// The maximum of each row of `classes` logits; `Err` carries the first row at fault, and those before it have theirs.
 pub(crate) fn row_maxima<T: Element>(
     data: &[T],
     classes: usize,

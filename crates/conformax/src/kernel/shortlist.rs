@@ -54,8 +54,8 @@ pub(crate) fn labels_above<T: Element>(row: &[T], ends: Boundary<T::Wide>, out: 
     Isa::best().dispatch(Above { row, ends, out })
 }
 
-/// The labels with `fl(max − z) ≤ distance` of a row of at most 32, as bits. Without a branch: a wrong guess would cost
-/// more than such a row.
+/// The labels with `fl(max − z) ≤ distance` of a row of at most 32, as bits. Without a branch: a mispredicted one would
+/// cost more than such a row.
 #[inline]
 pub(crate) fn near_bits<T: Element>(row: &[T], max: f64, distance: f64) -> u32 {
     row.iter().rev().fold(0, |near, logit| near << 1 | u32::from(max - logit.to_f64() <= distance))
@@ -97,8 +97,8 @@ impl Band {
         out.len() <= most
     }
 
-    /// At most 64 labels. Which of them may be held is a word of bits first: that takes no branch, and a wrong guess
-    /// costs more than the look at a label.
+    /// At most 64 labels. Which of them may be held is a word of bits first: that takes no branch, and a mispredicted
+    /// one costs more than the look at a label.
     ///
     /// Not inlined: one copy of this loop keeps the search around it small.
     #[inline(never)]
@@ -165,8 +165,8 @@ impl<T: Element> Kernel for Above<'_, '_, T> {
         let (mut reached, mut first) = (0, 0);
         for group in groups {
             if any_reaches(group, outside) {
-                // Every label is written and the next one takes its place unless it stays: there are too many for a
-                // branch that guesses.
+                // Every label is written and the next one takes its place unless it stays: there are too many for
+                // branches, which would often be mispredicted.
                 let (mut found, mut len) = ([0; GROUP], 0);
                 for (part, first) in group.as_chunks::<PART>().0.iter().zip((first..).step_by(PART)) {
                     if any_reaches(part, outside) {

@@ -5,7 +5,7 @@ use super::isa::{Isa, Kernel};
 use super::{larger, smaller, whole};
 
 /// Up to this many labels each one's place is the number of keys before its own: more comparisons than a sort makes,
-/// but several at a time and with no branch to guess.
+/// but several at a time and with no branch to mispredict.
 const FEW: usize = 64;
 
 /// Sorts labels by falling logit; equal logits by index.
@@ -96,8 +96,8 @@ const STEPS: usize = 1 << 16;
 /// Most labels to be sorted by steps: of more, too many would share one.
 const MOST_BY_STEPS: usize = 1 << 14;
 
-/// Sorts labels by how many steps their logits are below the best, a digit at a time. Steps are so small that few logits
-/// share one. `false` where this is no use; nothing has happened then.
+/// Sorts labels by how many steps their logits are below the best, a digit at a time. Steps are so small that few
+/// logits share one. `false` where this is no use; nothing has happened then.
 ///
 /// The number of steps never falls as logits fall, however it is rounded. So steps, logit and label in one integer are
 /// in the order of logit and label, and what two digits leave out of order is seen and put right.
@@ -197,8 +197,8 @@ impl Kernel for Unpack<'_> {
         for (label, packed) in self.labels.iter_mut().zip(self.packed) {
             *label = *packed as u32 & 0xffff;
         }
-        // Keys out of order share their steps, so their difference is negative and small: its first bit is set. That of a
-        // very large one is too, which costs a second look.
+        // Keys out of order share their steps, so their difference is negative and small: its first bit is set. That of
+        // a very large one is too, which costs a second look.
         let mut differences = 0;
         for (before, after) in self.packed.iter().zip(&self.packed[1..]) {
             differences |= after.wrapping_sub(*before);
@@ -354,8 +354,8 @@ mod tests {
         }
     }
 
-    /// Logits that share steps: all but one together, two heaps, neighbours in the last bit, so far apart that no number
-    /// says how far.
+    /// Logits that share steps: all but one together, two heaps, neighbours in the last bit, so far apart that no
+    /// number says how far.
     #[test]
     fn sorts_logits_that_steps_do_not_tell_apart() {
         let draw = |i: u32| (i.wrapping_mul(2_654_435_761) >> 8) as f32;

@@ -187,8 +187,8 @@ fn shortfall(t: f64) -> f64 {
 
 /// `c − uv` as if the product were not rounded.
 ///
-/// In the bulk the difference is a `√(a + b)`-th of its terms, so a rounded product would cost half the digits. Dekker's
-/// splitting recovers what rounding took, with the same bits on every system.
+/// In the bulk the difference is a `√(a + b)`-th of its terms, so a rounded product would cost half the digits.
+/// Dekker's splitting recovers what rounding took, with the same bits on every system.
 fn minus_product(c: f64, u: f64, v: f64) -> f64 {
     let product = u * v;
     let ((u1, u2), (v1, v2)) = (halves(u), halves(v));

@@ -409,8 +409,8 @@ impl EntmaxScore {
         }
     }
 
-    /// Whether a label is in that is close to the threshold: a look at its own sum in single precision settles most, and
-    /// costs a fifth of the definition.
+    /// Whether a label is in that is close to the threshold: a look at its own sum in single precision settles most,
+    /// and costs a fifth of the definition.
     fn within<T: Logit>(&self, row: Row<'_, T>, label: u32, threshold: f64) -> bool {
         clearly_within(row.logits(), row.logits()[label as usize], threshold, Order::from(self.gamma))
             .unwrap_or_else(|| self.score(row, label) <= threshold)

@@ -44,16 +44,16 @@ pub(crate) trait Paths: Score {
         scores.extend(labels[start..].iter().map(|label| self.score(row, *label)));
     }
 
-    /// Whether the labels of `set`, which `set_into` gave at a higher threshold, all score at most this one; false where
-    /// only their scores can tell.
+    /// Whether the labels of `set`, which `set_into` gave at a higher threshold, all score at most this one; false
+    /// where only their scores can tell.
     #[inline]
     fn surely_within<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64) -> bool {
         let _ = (row, set, threshold);
         false
     }
 
-    /// As `scored_set_into`, with estimates of the scores; returns how far, relatively, each may be off. 0 says that they
-    /// are the scores. Labels beyond the threshold may be among them, but none of infinite score.
+    /// As `scored_set_into`, with estimates of the scores; returns how far, relatively, each may be off. 0 says that
+    /// they are the scores. Labels beyond the threshold may be among them, but none of infinite score.
     fn estimated_set_into<T: Logit>(
         &self,
         row: Row<'_, T>,
@@ -159,4 +159,39 @@ pub(crate) fn ask<S: Score, Q: Question>(score: &S, question: Q) -> Q::Answer {
 /// Which of this crate's scores it is.
 pub(crate) fn known<S: Score>(score: &S) -> Option<ScoreSpec> {
     score.known(Seal(()))
+}
+
+/// The one answer of a score and of references to it, if it is one.
+#[cfg(test)]
+pub(crate) fn known_however_held<S: Score>(score: &S) -> Option<ScoreSpec> {
+    fn held<S: Score>(score: S) -> Option<ScoreSpec> {
+        known(&score)
+    }
+    let (twice, thrice) = (&score, &&score);
+    let answer = known(score);
+    (held(score) == answer && held(twice) == answer && held(thrice) == answer).then_some(answer)?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Parameters;
+
+    /// Equal sets would be found by the slow path too; that a score is known says which one is taken.
+    #[test]
+    fn a_score_takes_its_own_paths_however_it_is_held() {
+        for name in ScoreSpec::names() {
+            let spec = ScoreSpec::named(name, Parameters::default()).unwrap();
+            assert_eq!(known_however_held(&spec), Some(spec), "{name}");
+        }
+        for (spec, is_known) in ScoreSpec::types_are_known() {
+            assert!(is_known, "{spec}");
+        }
+    }
+
+    /// A score of somebody else's claims nothing, and what wraps a score may have changed it.
+    #[test]
+    fn a_score_from_elsewhere_is_asked_its_definition() {
+        assert_eq!(known_however_held(&ByDefinition(&ScoreSpec::default())), None);
+    }
 }

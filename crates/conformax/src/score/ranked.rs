@@ -36,7 +36,8 @@ pub(crate) trait PlaceScore: Sync {
     fn at(&self, place: Place) -> f64;
 }
 
-/// Makes a [`PlaceScore`] a [`Score`](super::Score) with its paths. A blanket impl would claim every type outside the crate.
+/// Makes a [`PlaceScore`] a [`Score`](super::Score) with its paths. A blanket impl would claim every type outside the
+/// crate.
 macro_rules! score_by_place {
     ($score:ty, $variant:ident) => {
         impl $crate::Score for $score {

@@ -3,6 +3,7 @@
 /// Where a stream stood after so many labels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[non_exhaustive]
 pub struct TracePoint {
     /// Labels so far.
     pub labelled: u64,

@@ -190,7 +190,7 @@ pub fn p_values_are_dual_to_sets<S: Score + Clone>(score: &S, cal: &Batch, test:
     prop_assert_eq!(&calibration.groups()[0], &sorted);
     for (p, score) in p_values.iter().zip(&scores) {
         let at_least = calibration_scores.iter().filter(|other| *other >= score).count() as u64;
-        prop_assert_eq!(*p, PValue { count: u128::from(at_least) + 1, of: u128::from(n) + 1 });
+        prop_assert_eq!(*p, PValue::new(u128::from(at_least) + 1, u128::from(n) + 1));
         prop_assert_eq!(p.value(), (at_least + 1) as f64 / (n + 1) as f64);
         let ties = calibration_scores.iter().filter(|other| *other == score).count() as f64;
         let smoothed = (at_least as f64 - ties + 0.25 * (ties + 1.0)) / (n + 1) as f64;

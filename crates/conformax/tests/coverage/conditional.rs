@@ -1,4 +1,5 @@
-//! The law within classes, groups and clusters, and coverage under shift; each fault that would break them is made here.
+//! The law within classes, groups and clusters, and coverage under shift; each fault that would break them is made
+//! here.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use conformax::{

@@ -118,11 +118,12 @@ impl Trial {
         Ok(law_holds(&counts, n, m, self.alpha))
     }
 
-    /// The same at several levels and in a hundredth of the time: `n + m` rows are scored once and shuffled for split after split.
+    /// The same at several levels and in a hundredth of the time: `n + m` rows are scored once and shuffled for split
+    /// after split.
     ///
-    /// A shuffle gives distinct scores the ranks that fresh rows would have, split by split and whatever the rows, so the law is
-    /// the same. The score is chosen once for each of the [`POPULATIONS`], and there the sets themselves are made too:
-    /// they must cover what the scores say.
+    /// A shuffle gives distinct scores the ranks that fresh rows would have, split by split and whatever the rows, so
+    /// the law is the same. The score is chosen once for each of the [`POPULATIONS`], and there the sets themselves are
+    /// made too: they must cover what the scores say.
     pub fn run_shuffled(self, procedure: &Procedure, levels: &[Alpha], seed: u64) -> Result<Vec<Verdict>> {
         let (n, m) = (self.n as u64, self.m as u64);
         let most = levels.iter().map(|level| splits_wanted(n, m, *level)).max().unwrap_or_default();

@@ -5,9 +5,9 @@ use conformax::{GroupTally, Level, Scheme, Taxonomy, Thresholds, Verdict};
 use super::{KeptLevel, Model};
 
 impl Model {
-    /// A verdict on the coverage of each group, counted by a column or by true labels. A group with thresholds of its own
-    /// is held to its own law, any other to `1 − α`; each a little more leniently, so that all of them together fail by
-    /// chance once in a thousand times.
+    /// A verdict on the coverage of each group, counted by a column or by true labels. A group with thresholds of its
+    /// own is held to its own law, any other to `1 − α`; each a little more leniently, so that all of them together
+    /// fail by chance once in a thousand times.
     pub fn group_verdicts(&self, kept: &KeptLevel, by_column: bool, tallies: &[GroupTally]) -> Vec<Verdict> {
         let present = tallies.iter().filter(|tally| tally.n > 0).count();
         let verdict = |(group, tally): (usize, &GroupTally)| match self.own_level(

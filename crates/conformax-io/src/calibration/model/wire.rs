@@ -1,5 +1,6 @@
 //! The calibration file's own types, apart from the core's: renaming a field there breaks a build, not a file.
 
+use std::io::{BufWriter, Write};
 use std::sync::Arc;
 
 use base64::Engine;
@@ -166,15 +167,28 @@ fn check_version(text: &str) -> Result<(), Problem> {
 
 impl File {
     /// The file as text, with its checksum.
-    pub(super) fn into_text(mut self) -> Result<String, Problem> {
+    /// Writes the text with its checksum. The scores make it long, so it is nowhere as a whole.
+    pub(super) fn write_to(mut self, to: &mut impl Write) -> Result<(), Problem> {
         self.checksum = None;
-        self.checksum = Some(checksum(&self.plain_text()?));
-        self.plain_text()
+        self.checksum = Some(self.sum()?);
+        let mut to = BufWriter::new(to);
+        self.write_plain(&mut to)?;
+        Ok(to.flush()?)
     }
 
-    fn plain_text(&self) -> Result<String, Problem> {
-        let text = serde_json::to_string_pretty(self).map_err(|error| Problem::Model(error.to_string()))?;
-        Ok(text + "\n")
+    fn write_plain(&self, to: &mut impl Write) -> Result<(), Problem> {
+        serde_json::to_writer_pretty(&mut *to, self).map_err(|error| match error.is_io() {
+            true => Problem::Io(error.into()),
+            false => Problem::Model(error.to_string()),
+        })?;
+        Ok(to.write_all(b"\n")?)
+    }
+
+    /// The checksum of the text as it stands.
+    fn sum(&self) -> Result<String, Problem> {
+        let mut sum = Checksum::default();
+        self.write_plain(&mut sum)?;
+        Ok(sum.finish())
     }
 
     /// Reads the text of any version. The checksum is over the contents, whatever the white space.
@@ -186,7 +200,7 @@ impl File {
             return refuse("it says version 1 and has fields of version 2: it was edited; calibrate again");
         }
         match file.checksum.take() {
-            Some(sum) if sum != checksum(&file.plain_text()?) => refuse(
+            Some(sum) if sum != file.sum()? => refuse(
                 "its contents do not match its checksum: it was damaged or edited since it was written; calibrate again",
             ),
             None if file.version > OLDEST => refuse("its checksum is missing"),
@@ -388,9 +402,20 @@ fn decimal(level: Alpha) -> Result<f64, Problem> {
     }
 }
 
-fn encode(numbers: impl Iterator<Item = u64>) -> String {
-    let bytes: Vec<u8> = numbers.flat_map(u64::to_le_bytes).collect();
-    STANDARD.encode(bytes)
+fn encode(numbers: impl ExactSizeIterator<Item = u64>) -> String {
+    /// Three bytes become four letters, so pieces of whole threes follow one another without a seam.
+    const PIECE: usize = 3 * 8 * 1024;
+    let mut text = String::with_capacity((8 * numbers.len()).div_ceil(3) * 4);
+    let mut bytes = Vec::with_capacity(PIECE);
+    for number in numbers {
+        bytes.extend(number.to_le_bytes());
+        if bytes.len() == PIECE {
+            STANDARD.encode_string(&bytes, &mut text);
+            bytes.clear();
+        }
+    }
+    STANDARD.encode_string(&bytes, &mut text);
+    text
 }
 
 fn decode_words(text: &str) -> Result<Vec<u64>, Problem> {
@@ -441,14 +466,78 @@ impl RowsEntry {
     }
 }
 
-/// A number over the text, in hexadecimal.
-fn checksum(text: &str) -> String {
-    let words = text.as_bytes().chunks(8).map(|chunk| {
-        let mut word = [0; 8];
-        word[..chunk.len()].copy_from_slice(chunk);
-        u64::from_le_bytes(word)
-    });
-    let mut sum = DataFingerprint::default();
-    sum.extend(&words.chain([text.len() as u64]).collect::<Vec<u64>>());
-    sum.to_string()
+/// A number over what is written to it: eight bytes at a time, with zeros behind the last, and then their number.
+#[derive(Default)]
+struct Checksum {
+    sum: DataFingerprint,
+    /// The bytes of an unfinished word come first.
+    word: [u8; 8],
+    bytes: u64,
+}
+
+impl Checksum {
+    /// In hexadecimal.
+    fn finish(mut self) -> String {
+        let unfinished = (self.bytes % 8) as usize;
+        if unfinished > 0 {
+            self.word[unfinished..].fill(0);
+            self.sum.extend(&[u64::from_le_bytes(self.word)]);
+        }
+        self.sum.extend(&[self.bytes]);
+        self.sum.to_string()
+    }
+}
+
+impl Write for Checksum {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let held = (self.bytes % 8) as usize;
+        let (first, rest) = bytes.split_at(bytes.len().min((8 - held) % 8));
+        self.word[held..held + first.len()].copy_from_slice(first);
+        if !first.is_empty() && held + first.len() == 8 {
+            self.sum.extend(&[u64::from_le_bytes(self.word)]);
+        }
+        // Nothing is left where the first word is not finished.
+        let (words, last) = rest.as_chunks::<8>();
+        words.iter().for_each(|word| self.sum.extend(&[u64::from_le_bytes(*word)]));
+        self.word[..last.len()].copy_from_slice(last);
+        self.bytes += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However it comes, a text has one checksum: that of `docs/calibration-file.md`, plainly computed.
+    #[test]
+    fn a_checksum_does_not_depend_on_the_pieces() {
+        for len in (0..40).chain([1000]) {
+            let text: Vec<u8> = (0..len).map(|place| (place * 37 % 251) as u8).collect();
+            let words = text
+                .chunks(8)
+                .map(|chunk| chunk.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
+            let mut plain = DataFingerprint::default();
+            plain.extend(&words.chain([len as u64]).collect::<Vec<u64>>());
+            for piece in 1..=17 {
+                let mut sum = Checksum::default();
+                text.chunks(piece).for_each(|piece| sum.write_all(piece).unwrap());
+                assert_eq!(sum.finish(), plain.to_string(), "{len} bytes in pieces of {piece}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_in_pieces_are_those_at_once() {
+        for count in [0, 1, 2, 3, 3071, 3072, 3073, 10_000] {
+            let numbers = (0..count).map(|number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            let bytes: Vec<u8> = numbers.clone().flat_map(u64::to_le_bytes).collect();
+            let numbers: Vec<u64> = numbers.collect();
+            assert_eq!(encode(numbers.into_iter()), STANDARD.encode(bytes), "{count} numbers");
+        }
+    }
 }

@@ -106,7 +106,8 @@ fn number(row: usize, class: usize) -> f32 {
     (row * 31 + class * 7) as f32 * 0.37 - 40.0
 }
 
-/// Lists of singles; `len` says how many items a row has, `None` that it is null; so are items for which `null` says so.
+/// Lists of singles; `len` says how many items a row has, `None` that it is null; so are items for which `null` says
+/// so.
 fn lists(rows: usize, len: impl Fn(usize) -> Option<usize>, null: impl Fn(usize, usize) -> bool) -> ArrayRef {
     let mut lists = ListBuilder::new(PrimitiveBuilder::<Float32Type>::new());
     for row in 0..rows {

@@ -1,7 +1,5 @@
 //! How a score was chosen, as the file keeps it: by rows set aside, or by all rows and label by label.
 
-use std::sync::Arc;
-
 use conformax::{Alpha, Candidate, Choice, Masked, Rival, RowSet, Selection, Tuning};
 use serde::{Deserialize, Serialize};
 
@@ -127,14 +125,9 @@ impl SelectionEntry {
             return refuse("it says of some candidates how often they decide, and not of others");
         }
         let rivals = self.candidates.into_iter().map(|entry| {
-            Ok(Rival {
-                score: entry.score.into_spec()?,
-                low: entry.low.0,
-                high: entry.high.0,
-                at_low: entry.at_low,
-                at_high: entry.at_high,
-                between: Arc::from(entry.between.as_deref().map_or(Ok(Vec::new()), decode)?),
-            })
+            let between = entry.between.as_deref().map_or(Ok(Vec::new()), decode)?;
+            let (around, pairs) = ((entry.low.0, entry.high.0), (entry.at_low, entry.at_high));
+            Ok(Rival::new(entry.score.into_spec()?, around, pairs, between))
         });
         let rivals = rivals.collect::<Result<Vec<_>, Problem>>()?;
         let selection = alpha.and_then(|alpha| Selection::from_parts(rivals, classes, alpha, rows, masked));
