@@ -2,7 +2,8 @@
 #![allow(
     clippy::unwrap_used,
     clippy::print_stdout,
-    reason = "an example prints, and a test that cannot go on has failed"
+    unused_qualifications,
+    reason = "an example prints and names things in full, and a test that cannot go on has failed"
 )]
 
 use std::error::Error;

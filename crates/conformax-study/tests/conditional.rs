@@ -159,7 +159,7 @@ fn under(scheme: Scheme) -> Calibrator<EntmaxScore> {
 /// Rows for calibration, the places among them of those that tune and of those that do not, and test rows.
 fn dealt(seed: u64) -> (Rows, [Vec<usize>; 2], Rows) {
     let (all, parts) = (Rows::all(), split(ROWS, &[0.4, 0.6], seed).unwrap());
-    let TuningSplit { calibrating, tuning } = TuningSplit::new(parts[0].len(), 0.4, seed).unwrap();
+    let TuningSplit { calibrating, tuning, .. } = TuningSplit::new(parts[0].len(), 0.4, seed).unwrap();
     (all.pick(&parts[0]), [tuning, calibrating], all.pick(&parts[1]))
 }
 

@@ -132,12 +132,11 @@ fn a_head_on_images_matches_classes_by_order_or_by_name() {
     }
 }
 
+/// Shape and numbers of a tensor that takes the place of one by this name, if any does.
+type Replace<'a> = &'a dyn Fn(&str, &TensorView<'_>) -> Option<(Vec<usize>, Vec<f32>)>;
+
 /// The vision transformer of the fixture with other tensors and another config.
-fn changed(
-    folder: &Path,
-    tensors: &dyn Fn(&str, &TensorView<'_>) -> Option<(Vec<usize>, Vec<f32>)>,
-    config: &dyn Fn(&mut Value),
-) {
+fn changed(folder: &Path, tensors: Replace<'_>, config: &dyn Fn(&mut Value)) {
     let mut value: Value =
         serde_json::from_slice(&std::fs::read(fixture("vit").join("config.json")).unwrap()).unwrap();
     config(&mut value);

@@ -450,7 +450,7 @@ impl<S: Score> Calibrator<S> {
                 {
                     // Labels of no cluster go by the rows of all.
                     let all = groups.concat();
-                    groups.last_mut().expect("there is a group for them").clone_from(&all);
+                    *groups.last_mut().expect("there is a group for them") = all;
                 }
                 Evidence::Groups(groups.into_iter().map(SortedScores::of_any).collect::<Result<_>>()?)
             }

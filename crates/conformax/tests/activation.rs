@@ -193,7 +193,8 @@ fn tied_tops_and_one_small_gap_give_masses_that_sum_to_one() {
                 let sum: f64 = p.iter().sum();
                 assert!(p.iter().all(|p| p.is_finite()), "γ {gamma} {tied} {gap:e}");
                 assert!((sum - 1.0).abs() < 1e-15 * (2.0 + n), "γ {gamma} {tied} {gap:e} {sum}");
-                assert!(p[..tied as usize].iter().all(|p| *p == p[0]) && p[0] >= p[tied as usize]);
+                let (tops, last) = (&p[..tied as usize], p[tied as usize]);
+                assert!(tops.iter().all(|top| *top == tops[0] && *top >= last), "γ {gamma} {tied} {gap:e}");
             }
         }
     }

@@ -285,7 +285,7 @@ fn groups_are_counted_apart() {
 
 /// The chance that at most so many of `n` rows are covered, each with probability `share`.
 fn binomial_cdf(covered: u64, n: u64, share: f64) -> f64 {
-    let (mut term, mut sum) = ((1.0 - share).powi(n as i32), 0.0);
+    let (mut term, mut sum) = ((0..n).map(|_| 1.0 - share).product::<f64>(), 0.0);
     for count in 0..=covered {
         sum += term;
         term *= (n - count) as f64 / (count + 1) as f64 * share / (1.0 - share);
@@ -303,17 +303,21 @@ fn the_gates_level_is_shared_out_over_the_groups() {
     let own = |covered| law.cdf_of_count(covered, n);
     let plain = |covered| binomial_cdf(covered, n, alpha.confidence());
     for groups in [1, 100] {
-        let tally = |covered| GroupTally { n, covered, labels: n };
+        let tally = |covered| {
+            let mut tally = GroupTally::default();
+            (tally.n, tally.covered) = (n, covered);
+            tally
+        };
         let by_law = |covered| tally(covered).verdict(level, 1.0, groups);
         let by_level = |covered| tally(covered).shortfall(alpha, groups);
         let chance = 0.001 / groups as f64;
-        let cases: [(&dyn Fn(u64) -> Verdict, &dyn Fn(u64) -> f64); 2] =
-            [(&by_law, &own), (&by_level, &plain)];
-        for (judge, cdf) in cases {
+        let check = |judge: &dyn Fn(u64) -> Verdict, cdf: &dyn Fn(u64) -> f64| {
             let most = (0..n).rev().find(|covered| judge(*covered) != Verdict::AsPromised).unwrap();
             assert_eq!(judge(most), Verdict::TooLow(most + 1), "{groups} groups");
             assert!(cdf(most) <= chance && chance < cdf(most + 1), "{groups} groups: {most}");
-        }
+        };
+        check(&by_law, &own);
+        check(&by_level, &plain);
     }
 }
 

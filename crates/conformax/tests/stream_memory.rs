@@ -89,12 +89,10 @@ fn a_stream_holds_a_bounded_number_of_bytes_for_each_row_and_label() {
     stream.sets(row).unwrap();
     let waiting = held_by(|| names.iter().for_each(|name| drop(stream.predict(row, &[name]).unwrap())));
     assert!(waiting <= ROWS * (8 * classes as i64 + 2 * 40 + 250), "{} a row", waiting / ROWS);
-    println!("{} a row", waiting / ROWS);
     let labelled =
         held_by(|| names.iter().for_each(|name| assert!(stream.update(name, 3).is_ok()))) + waiting;
     // The recent hits and sizes and the points of the trace are bounded by themselves.
     assert!(labelled <= ROWS * (2 * 40 + 200) + 48 * 1_024, "{} a label", labelled / ROWS);
-    println!("{} a label", labelled / ROWS);
 }
 
 #[test]
@@ -134,7 +132,8 @@ fn a_label_asks_for_as_much_memory_however_many_classes_there_are() {
         stream.update("a", 0).unwrap();
         ASKED.get() - before
     };
+    // What a thread asks for once is not counted.
+    asked(3);
     let (few, many) = (asked(3), asked(1_000));
-    println!("{few} and {many}");
-    assert!(many <= few + 64 * 1_000, "{few} and {many}");
+    assert!(many <= few + 1_000, "{few} and {many}");
 }

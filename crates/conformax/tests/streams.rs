@@ -242,7 +242,7 @@ fn impossible_labels_leave_no_bound() {
 /// scores `s`. The level of each row, its p-value, whether it is missed, and the capital of an alarm with these scores.
 #[test]
 fn a_stream_over_the_scores_of_the_oracle_is_the_oracles() {
-    let text = std::fs::read_to_string(common::npy::golden("methods.json")).unwrap();
+    let text = std::fs::read_to_string(crate::common::npy::golden("methods.json")).unwrap();
     let file: serde_json::Value = serde_json::from_str(&text).unwrap();
     let number = |value: &serde_json::Value| {
         value.as_f64().unwrap_or_else(|| value.as_str().unwrap().parse().unwrap())

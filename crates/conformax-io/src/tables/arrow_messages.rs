@@ -53,7 +53,8 @@ impl Messages {
     pub(crate) fn open(file: &PositionedFile, most_inflated: Option<u64>) -> Result<(Schema, Self)> {
         let mut magic = [0; 6];
         file.read_exact_at(&mut magic, 0)?;
-        let at = if magic == *MAGIC { after_magic(file)? } else { 0 };
+        let is_file = magic == *MAGIC;
+        let at = if is_file { after_magic(file)? } else { 0 };
         let messages = Self {
             file: file.clone(),
             at,
@@ -62,11 +63,21 @@ impl Messages {
             last: None,
             in_place: None,
         };
+        if is_file {
+            messages.expect_end()?;
+        }
         let metadata = messages.metadata()?.ok_or_else(|| messages.damaged("it has no schema"))?;
         let message = messages.parse(&metadata)?;
         let schema =
             message.header_as_schema().ok_or_else(|| messages.damaged("it does not begin with a schema"))?;
         Ok((fb_to_schema(schema), messages))
+    }
+
+    /// A file ends as it began. One that was cut between two messages would only seem to have fewer rows.
+    fn expect_end(&self) -> Result<()> {
+        let mut end = [0; 6];
+        self.file.read_exact_at(&mut end, self.file.len().saturating_sub(6))?;
+        if end == *MAGIC { Ok(()) } else { Err(self.damaged("its end is missing")) }
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -323,6 +334,28 @@ mod tests {
     fn expected(in_place: bool) -> Vec<(bool, Vec<f32>)> {
         let all: Vec<f32> = rows().flatten().collect();
         vec![(in_place, all.clone()), (in_place, all[6..15].to_vec())]
+    }
+
+    #[test]
+    fn a_file_that_was_cut_anywhere_is_refused() {
+        let [plain, ..] = lists();
+        let batch = RecordBatch::try_from_iter([("logits", plain)]).unwrap();
+        let mut writer = FileWriter::try_new(Vec::new(), &batch.schema()).unwrap();
+        (0..2).for_each(|_| writer.write(&batch).unwrap());
+        let whole = writer.into_inner().unwrap();
+        let rows_of = |bytes: &[u8]| -> Result<usize> {
+            let file = PositionedFile::in_memory(&Arc::new(bytes.to_vec()), Path::new("z.arrow"));
+            let (_, mut messages) = Messages::open(&file, None)?;
+            let mut rows = 0;
+            while let Some(batch) = messages.next_batch()? {
+                rows += batch.columns.num_rows();
+            }
+            Ok(rows)
+        };
+        assert_eq!(rows_of(&whole).unwrap(), 2 * ROWS);
+        for cut in 0..whole.len() {
+            assert!(rows_of(&whole[..cut]).is_err(), "cut at {cut} of {}", whole.len());
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A small data set written in every format by code that shares nothing with the readers.
 #![allow(dead_code)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};

@@ -9,12 +9,12 @@ use crate::evaluation::asked::Asked;
 use crate::selection::{Contest, OwnSizes, Pairs};
 use crate::splits::Split;
 
+/// Outcomes by split and level where no rows are set aside, and by level what predicts so on the first split.
+type Selected = (Vec<Vec<Outcome>>, Vec<Predictor<ScoreSpec>>);
+
 impl<T: Logit> Bench<'_, T> {
-    /// The outcomes by split and level where no rows are set aside, and by level what predicts so on the first split.
-    pub(super) fn select(
-        &self,
-        candidates: &[usize],
-    ) -> Result<(Vec<Vec<Outcome>>, Vec<Predictor<ScoreSpec>>)> {
+    /// Lets all rows for calibration choose and calibrate.
+    pub(super) fn select(&self, candidates: &[usize]) -> Result<Selected> {
         let levels = self.plan.alphas.len();
         let splits = &self.plan.splits[..self.plan.selection_splits];
         if splits.is_empty() {
