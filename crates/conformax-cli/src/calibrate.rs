@@ -76,6 +76,11 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let masked = args.masked.into();
     let output = Output::create(&args.output.output, args.output.overwrite())?;
     args.scheme.check(args.data.label_column.as_deref())?;
+    if args.partial && (args.scheme.clusters().is_some() || args.scheme.truncate_ranks) {
+        return Err(Failure::error(
+            "clusters and ranks cannot be found by parts: give clusters of your own with --by FILE",
+        ));
+    }
     let source = args.data.open_with(LabelUse::Required, |options| {
         options.block_bytes = BLOCK_BYTES;
         args.scheme.adjust(options);
@@ -100,11 +105,6 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         beside.groups = groups;
         let settings = Settings { beside, prior, delta: args.scheme.pac };
         if args.partial {
-            if prepared.choosing.is_some() {
-                return Err(Failure::error(
-                    "clusters and ranks cannot be found by parts: give clusters of your own with --by FILE",
-                ));
-            }
             let of = PartOf::Calibration(calibrator);
             Part { of, names, input: args.data.input(), alphas, settings }.write(output)?;
             return console.note(format_args!("wrote {}", args.output.output.display()));
@@ -224,8 +224,8 @@ fn find_clusters(
     source.rewind()?;
     let Some(plan) = ClusterPlan::for_counts(&counts, alpha) else {
         return Err(Failure::error(format!(
-            "too few rows of each class to find clusters at alpha = {alpha}: the rarest class has {}; calibrate on \
-             more, or give clusters of your own with --by FILE",
+            "too few rows of each class, or classes, to find clusters at alpha = {alpha}: of {classes} classes the rarest \
+             has {}; calibrate on more, or give clusters of your own with --by FILE",
             rows(counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(0))
         )));
     };

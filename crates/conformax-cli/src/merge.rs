@@ -1,6 +1,6 @@
 //! `conformax merge`: what shards, processes or machines gave, put together.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use conformax_io::{Error, Model, Output, Part, PartOf, Problem};
@@ -69,14 +69,15 @@ pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Fai
             "these are parts of an evaluation, which is shown and not written: leave out -o",
         )),
         (PartOf::Evaluation { evaluator, model }, None) => {
-            let first = &args.parts[0];
-            let problem = |problem: Problem| Error::new(first, problem);
+            let problem = |problem: Problem| Error::new(&args.parts[0], problem);
             let model = Model::from_json(&model).map_err(problem)?;
             let levels = alphas.iter().map(|alpha| model.level(*alpha)).collect::<Result<Vec<_>, _>>();
             let levels = levels.map_err(problem)?;
             let data = parts(args.parts.len() as u64);
             let groups = (settings.beside.column, settings.beside.groups);
-            evaluate::judge((first, &model), &levels, (evaluator, groups), &data, &args.judging, console)
+            // Parts do not know what file it came from, and the order of the parts may not show.
+            let name = Path::new("the parts' model");
+            evaluate::judge((name, &model), &levels, (evaluator, groups), &data, &args.judging, console)
         }
     }
 }

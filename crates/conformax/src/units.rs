@@ -181,11 +181,17 @@ fn divided(mut high: u128, mut low: u64, mut scale: u32) -> u128 {
     high << 64 | u128::from(low)
 }
 
+/// The error of a text that is no decimal: of the number, where it is one below zero.
+fn no_decimal(text: &str, below_zero: fn(f64) -> Error) -> Error {
+    let number = text.trim().strip_prefix('-').and_then(Decimal::parse);
+    number.map_or_else(|| Error::Decimal(text.to_owned()), |number| below_zero(-number.value()))
+}
+
 impl FromStr for Alpha {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let decimal = Decimal::parse(text.trim()).ok_or_else(|| Error::Decimal(text.to_owned()))?;
+        let decimal = Decimal::parse(text.trim()).ok_or_else(|| no_decimal(text, Error::Alpha))?;
         let inside =
             decimal.digits > 0 && 10u64.checked_pow(decimal.scale).is_none_or(|one| decimal.digits < one);
         inside.then_some(Self(decimal)).ok_or(Error::Alpha(decimal.value()))
@@ -271,7 +277,7 @@ impl FromStr for Gamma {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let decimal = Decimal::parse(text.trim()).ok_or_else(|| Error::Decimal(text.to_owned()))?;
+        let decimal = Decimal::parse(text.trim()).ok_or_else(|| no_decimal(text, Error::Gamma))?;
         match (1.0..=16.0).contains(&decimal.value()) && decimal >= (Decimal { digits: 1, scale: 0 }) {
             true => Ok(Self::of(decimal)),
             false => Err(Error::Gamma(decimal.value())),

@@ -211,7 +211,6 @@ fn probabilities_are_pointed_out_and_remembered() {
     folder.run("split p.csv --fractions 0.5,0.5 -o half.csv rest.csv").ok();
     for words in [
         "calibrate p.csv --thresholds-only --alpha 0.3 -o out --force",
-        "calibrate p.csv --clusters 2 --alpha 0.3 -o out --force",
         "calibrate p.csv --truncate-ranks --alpha 0.3 -o out --force",
         "calibrate p.csv --by class --alpha 0.3 -o out --force",
         "tune p.csv --alpha 0.3 -o out --force",

@@ -96,7 +96,8 @@ fn a_split_of_a_shipped_benchmark_calibrates_and_passes_the_gate() {
     folder.run("split data.npz --fractions 0.4,0.6 -o cal.npz test.npz").ok();
     folder.run("calibrate cal.npz --alpha 0.1 -o model.json").ok();
     let ran = folder.run("evaluate model.json test.npz --expect-coverage").ok();
-    assert!(!ran.err.contains("calibrated or tuned this model"), "{}", ran.err);
+    // Rows that are alike by chance are told of; nothing is held against the figures.
+    assert!(ran.out.contains("the law says") && !ran.err.contains("flatter"), "{}{}", ran.out, ran.err);
 }
 
 /// Trees, quantised models and empty texts give equal rows, which say nothing of one another.

@@ -108,7 +108,8 @@ fn parts_have_the_other_columns_unasked() {
             for place in 0..block.rows() {
                 let row: usize = block.keep[0].cells.text(place)[4..].parse().unwrap();
                 let logit = block.logits.get(CLASSES * place).unwrap();
-                assert_eq!(logit, f64::from(rows.logits[CLASSES * row]), "{part}");
+                // JSON Lines holds the shortest text of a number, and its numbers are doubles.
+                assert_eq!(logit as f32, rows.logits[CLASSES * row], "{part}");
                 found.push(row);
             }
         }

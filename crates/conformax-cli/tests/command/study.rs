@@ -38,7 +38,7 @@ fn a_study_leaves_results_and_a_report() {
     assert_eq!(tuned.iter().filter(|it| it["procedure"] == "opt-entmax (all rows)").count(), 4);
     assert_eq!(csv.matches("\nmine,opt-entmax (all rows),").count(), 4, "{csv}");
     let cost = std::fs::read_to_string(folder.file("out/tables/tuning-cost.md")).unwrap();
-    assert!(cost.contains("opt-entmax (all rows)"), "{cost}");
+    assert!(cost.contains("| opt-entmax |") && cost.contains("Size, all rows"), "{cost}");
     let page = std::fs::read_to_string(folder.file("out/report/index.html")).unwrap();
     assert!(page.contains("opt-entmax"));
     for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
