@@ -146,14 +146,24 @@ pub(crate) struct RowSample {
 
 impl RowSample {
     pub(crate) fn extend(&mut self, rows: &[u64]) {
-        let mut rest = rows;
-        while !rest.is_empty() {
-            let (part, more) = rest.split_at(rest.len().min(MOST - self.fresh.len()));
-            self.fresh.extend_from_slice(part);
-            if self.fresh.len() == MOST {
-                self.settle();
+        let mut up_to = self.up_to();
+        for row in rows {
+            // Of very many rows nearly all are too large to be kept, and are not put in order.
+            if *row <= up_to {
+                self.fresh.push(*row);
+                if self.fresh.len() == MOST {
+                    self.settle();
+                    up_to = self.up_to();
+                }
             }
-            rest = more;
+        }
+    }
+
+    /// The largest fingerprint that may be among those kept.
+    fn up_to(&self) -> u64 {
+        match self.kept.last() {
+            Some((last, _)) if self.cut => *last,
+            _ => u64::MAX,
         }
     }
 
@@ -193,10 +203,7 @@ impl RowSample {
     /// The rows that occur once, and how far up the fingerprints they are known.
     pub(crate) fn finish(mut self) -> RowSet {
         self.settle();
-        let up_to = match self.kept.last() {
-            Some((last, _)) if self.cut => *last,
-            _ => u64::MAX,
-        };
+        let up_to = self.up_to();
         let rows = self.kept.iter().map(|(_, count)| u64::from(*count)).sum();
         let pairs = self.kept.iter().filter(|(_, count)| *count == 2).count() as u64;
         let once = self.kept.into_iter().filter(|(_, count)| *count == 1).map(|(row, _)| row).collect();
