@@ -38,4 +38,4 @@ pub use curve::{Curve, EpochRecord};
 pub use error::{Error, Result};
 pub use logits::{LogitsRequest, Matched, Scored, logits};
 pub use run_folder::{Resumed, RunFolder};
-pub use training::{Decay, Decayed, Observer, Outcome, Schedule, Unobserved, train};
+pub use training::{Decay, Decayed, Observer, Outcome, Schedule, StepPart, Unobserved, train};

@@ -30,7 +30,7 @@ use crate::weights;
 pub(crate) use adamw::AdamW;
 pub use adamw::Decayed;
 pub(crate) use evaluation::each_batch;
-pub use observer::{Observer, Unobserved};
+pub use observer::{Observer, StepPart, Unobserved};
 pub use progress::{Best, Ending};
 pub use schedule::{Decay, Schedule};
 

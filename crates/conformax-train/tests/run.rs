@@ -4,7 +4,7 @@
 mod small;
 
 use conformax_io::{Block, Data, Source, SourceOptions, Values};
-use conformax_train::{EpochRecord, Error, Observer, Resumed, RunFolder, Unobserved};
+use conformax_train::{EpochRecord, Error, Observer, Resumed, RunFolder, StepPart, Unobserved};
 use small::{Small, alone};
 
 /// Stops after so many more steps.
@@ -56,6 +56,35 @@ fn the_speed_is_told_once_after_two_steps_with_the_steps_that_are_left() {
         assert_eq!(told, if stop > 1 { vec![left] } else { vec![] });
         assert!(paces.told.iter().all(|(seconds, _)| seconds.is_finite() && *seconds >= 0.0));
     }
+}
+
+/// Remembers the parts of steps.
+#[derive(Default)]
+struct Parts(Vec<StepPart>);
+
+impl Observer for Parts {
+    fn wants_parts(&self) -> bool {
+        true
+    }
+
+    fn part(&mut self, part: StepPart, seconds: f64) {
+        assert!(seconds.is_finite() && seconds >= 0.0);
+        self.0.push(part);
+    }
+}
+
+#[test]
+fn every_step_tells_its_parts_in_order_and_the_weights_are_the_same() {
+    let _alone = alone();
+    // Three steps an epoch, six in all.
+    let small = Small::new("epochs = 2\nbatch_size = 16\nlearning_rate = 1e-3", "");
+    let mut parts = Parts::default();
+    small.train("watched", &mut parts).unwrap();
+    small.train("unwatched", &mut Unobserved).unwrap();
+    use StepPart::{Backward, Forward, Input, Optimiser, Waiting};
+    assert_eq!(parts.0, [Waiting, Input, Forward, Backward, Optimiser].repeat(6));
+    let weights = |run| small.bytes(run, "model.safetensors");
+    assert!(weights("watched") == weights("unwatched"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use super::adamw::{AdamW, Moments};
 use super::checkpointing;
 use super::evaluation::{evaluate, hits, workers};
 use super::progress::Progress;
-use super::{Observer, Schedule, setting_up};
+use super::{Observer, Schedule, StepPart, setting_up};
 use crate::backend::TrainingBackend;
 use crate::config::Config;
 use crate::curve::EpochRecord;
@@ -49,6 +49,24 @@ struct Measured<B: AutodiffBackend> {
     rows: u64,
     loss: Tensor<B::InnerBackend, 1>,
     correct: Tensor<B::InnerBackend, 1, Int>,
+}
+
+/// When the latest part of a step was over.
+struct Parts<'a, D> {
+    since: Instant,
+    device: &'a D,
+}
+
+impl<D> Parts<'_, D> {
+    /// Tells the observer, if it wants to hear it, what the part took.
+    fn done<B: AutodiffBackend<Device = D>>(&mut self, part: StepPart, observer: &mut dyn Observer) {
+        if observer.wants_parts() {
+            // A device that fails here fails again at the next reading of the losses, which says so.
+            let _ = B::sync(self.device);
+            observer.part(part, self.since.elapsed().as_secs_f64());
+            self.since = Instant::now();
+        }
+    }
 }
 
 /// What randomness of a purpose and step starts from.
@@ -102,8 +120,11 @@ impl<'a, B: TrainingBackend> Training<'a, B> {
         let batches = Batches::new(self.plan.clone(), self.progress.step..self.schedule.steps, workers());
         let mut clock = Instant::now();
         let first = self.progress.step;
+        let mut parts = Parts { since: Instant::now(), device: self.device };
         for batch in batches {
-            self.step(batch?);
+            let batch = batch?;
+            parts.done::<B>(StepPart::Waiting, observer);
+            self.step(batch, |part| parts.done::<B>(part, observer));
             if self.progress.step == first + PACE {
                 self.read(observer)?;
                 observer.pace(
@@ -131,6 +152,7 @@ impl<'a, B: TrainingBackend> Training<'a, B> {
                 }
                 clock = Instant::now();
             }
+            parts.since = Instant::now();
         }
         Ok(())
     }
@@ -140,20 +162,24 @@ impl<'a, B: TrainingBackend> Training<'a, B> {
     }
 
     /// One step of AdamW.
-    fn step(&mut self, batch: Batch) {
+    fn step(&mut self, batch: Batch, mut done: impl FnMut(StepPart)) {
         B::seed(self.device, seed_of(self.config.seed, "step", batch.step));
         let (rate, rows) = (self.schedule.rate(batch.step), batch.labels.len() as u64);
         let kept = self.config.augment.kept(Generator::new(self.config.seed, "mixup").stream(batch.step));
         let (input, targets) = Input::from_batch(batch, self.device);
+        done(StepPart::Input);
         let logits = self.model.forward(match kept {
             Some(kept) => input.mixed(kept),
             None => input,
         });
         let correct = hits(logits.clone().inner(), targets.clone().inner());
         let loss = self.loss(logits, targets, kept);
+        done(StepPart::Forward);
         let mut gradients = GradientsParams::from_grads(loss.backward(), &self.model);
+        done(StepPart::Backward);
         self.unread.push(Measured { rows, loss: loss.inner(), correct });
         self.model = self.adamw.step(rate, self.model.clone(), &mut gradients, &mut self.moments);
+        done(StepPart::Optimiser);
         self.progress.step += 1;
     }
 

@@ -2,6 +2,35 @@
 
 use crate::curve::EpochRecord;
 
+/// A part of a training step, in the order in which they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum StepPart {
+    /// Waiting for the batch, which other threads prepare.
+    Waiting,
+    /// The batch's way to the device.
+    Input,
+    /// Logits and loss.
+    Forward,
+    /// Gradients.
+    Backward,
+    /// Clipping, and AdamW.
+    Optimiser,
+}
+
+impl StepPart {
+    /// What it is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting for the batch",
+            Self::Input => "batch to the device",
+            Self::Forward => "forward pass and loss",
+            Self::Backward => "backward pass",
+            Self::Optimiser => "clipping and AdamW",
+        }
+    }
+}
+
 /// Hears how a run goes. Every method may be left as it is.
 pub trait Observer {
     /// Training begins: so many steps are done of so many.
@@ -17,6 +46,17 @@ pub trait Observer {
     /// So many rows have logits, of so many.
     fn scored(&mut self, done: usize, rows: usize) {
         let _ = (done, rows);
+    }
+
+    /// Whether it wants to hear what the parts of a step take. The run then waits for the device after each of them, so
+    /// a step takes longer than it would.
+    fn wants_parts(&self) -> bool {
+        false
+    }
+
+    /// A part of a step took so many seconds.
+    fn part(&mut self, part: StepPart, seconds: f64) {
+        let _ = (part, seconds);
     }
 
     /// Steps were done; loss and accuracy are those of the epoch so far.
