@@ -170,6 +170,36 @@ def test_masked_labels_enter_only_where_allowed(rows):
         SplitConformalClassifier(masked="never").calibrate(masked, labels)
 
 
+def test_impossible_labels_have_no_p_value_and_no_part_in_tuning_where_never(rows):
+    logits, labels = rows
+    masked = logits.copy()
+    masked[:, 9] = -np.inf
+    keep = labels != 9
+    given, few = (masked[keep], labels[keep]), (masked[keep][:5], labels[keep][:5])
+    with pytest.warns(ConformaxWarning):
+        allowed = SplitConformalClassifier(alpha=0.05).calibrate(*few)
+        never = SplitConformalClassifier(alpha=0.05, masked="never").calibrate(*few)
+    # With five rows the threshold is infinite: sets are all the labels there can be.
+    assert (allowed.p_values(masked)[:, 9] > 0.05).all() and (never.p_values(masked)[:, 9] == 0).all()
+    assert (never.p_values(masked)[:, :9] == allowed.p_values(masked)[:, :9]).all()
+    row = int(np.flatnonzero(labels == 9)[0])
+    for way in ("split", "all"):
+        cp = SplitConformalClassifier(alpha=0.05, masked="never")
+        with pytest.raises(ValueError, match="the true label 9 of row"):
+            cp.tune(masked, labels, rows=way)
+        cp.tune(*given, rows=way)
+        assert 9 not in cp.predict_set(masked).indices
+    with pytest.raises(ValueError, match=f"the true label 9 of row {row} has logit -inf"):
+        SplitConformalClassifier(masked="never").tune(masked, labels, rows="all")
+    # A candidate whose threshold is infinite has sets of 9 labels, not of 10.
+    sizes = {}
+    for policy in ("allowed", "never"):
+        with pytest.warns(ConformaxWarning):
+            cp = SplitConformalClassifier(alpha=0.01, masked=policy).tune(given[0][:60], given[1][:60])
+        sizes[policy] = [candidate["average_size"] for candidate in cp.tuning_["candidates"]]
+    assert set(sizes["allowed"]) == {10.0} and set(sizes["never"]) == {9.0}
+
+
 def test_empty_sets_become_the_top_label_on_request(rows):
     logits, labels = rows
     cp = SplitConformalClassifier("lac", alpha=0.6).calibrate(logits, labels)
