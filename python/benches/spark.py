@@ -30,7 +30,7 @@ from conformax import SplitConformalClassifier, _conformax  # noqa: E402
 ROUNDS = 3
 
 #: Jobs that read the rows more than once. Tuning reads all of them three times, and takes 4 in 10 or 6 in 10 of them.
-PASSES = {"calibrate, thresholds only": 2, "tune": 3}
+PASSES = {"tune": 3}
 
 #: Rows are a function of their number and of this.
 SEED = 20

@@ -214,6 +214,19 @@ impl Partial {
         inner.as_mut().ok_or_else(busy)?.merge(theirs).map_err(value_error)
     }
 
+    /// Takes the rows that a calibrator took in into a search, by the scores that it keeps.
+    fn extend_scored(&self, py: Python<'_>, rows: &Self) -> PyResult<()> {
+        let (Accumulator::Search(mut search), Accumulator::Calibrator(calibrator)) =
+            (self.take()?, rows.take()?)
+        else {
+            return Err(wrong("search, or no calibrator's scores"));
+        };
+        let extended = py.detach(|| search.extend_scored(&calibrator).map(|()| search));
+        rows.put(Accumulator::Calibrator(calibrator));
+        self.put(Accumulator::Search(extended.map_err(value_error)?));
+        Ok(())
+    }
+
     /// What the next pass over the same rows begins with: after scores of tuning rows the sizes of their sets, and in a
     /// search the next part to look into, or None where the thresholds are found.
     fn next_pass(&self) -> PyResult<Option<Self>> {

@@ -5,10 +5,11 @@
 //! once they are few. So the r-th smallest of any number of scores is found exactly, as a rule in two passes and in
 //! four at most.
 
-use crate::calibrate::Remember;
+use crate::calibrate::{Calibrator, Gathered, Remember, Scheme};
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::level::Level;
 use crate::rows::{first_fault, map_chunks};
+use crate::taxonomy::Taxonomy;
 use crate::{Alpha, Error, Labelled, Logit, Logits, Masked, Result, Score, score_labels};
 
 /// Bits that a pass looks at.
@@ -248,20 +249,53 @@ impl<S: Score> ThresholdSearch<S> {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
         let scores = self.scored(rows).map_err(|error| error.offset_rows(self.n))?;
+        self.add(&scores);
+        // The first pass is enough to remember rows.
+        if self.wanted_n.is_none() && self.remember == Remember::Rows {
+            map_chunks(logits, |_, chunk| Ok(hash_rows(chunk)))?
+                .iter()
+                .for_each(|names| self.rows.extend(names));
+        }
+        Ok(())
+    }
+
+    /// Takes in the rows that a calibrator took in, by the scores that it keeps: whoever has room for these, on disks
+    /// say, reads the rows once and not in every pass. It must be of the same score, classes and policies, with one
+    /// threshold for all rows.
+    pub fn extend_scored(&mut self, rows: &Calibrator<S>) -> Result<()>
+    where
+        S: PartialEq,
+    {
+        let differs = match () {
+            () if self.score != rows.score => Some("scores"),
+            () if self.classes != rows.classes => Some("numbers of classes"),
+            () if self.masked != rows.masked => Some("policies for masked classes"),
+            () if rows.ranks.is_some() => Some("largest ranks"),
+            () if self.remember != rows.remember => Some("remembered rows"),
+            () => None,
+        };
+        if let Some(what) = differs {
+            return Err(Error::Unlike { what });
+        }
+        let (Scheme::Groups(Taxonomy::All), Gathered::Groups(groups)) = (&rows.scheme, &rows.gathered) else {
+            return Err(Error::Unlike { what: "ways to thresholds" });
+        };
+        groups.iter().for_each(|scores| self.add(scores));
+        if self.wanted_n.is_none() {
+            self.rows.merge(rows.rows.clone());
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, scores: &[f64]) {
         for search in &mut self.searches {
             scores.iter().for_each(|score| search.add(*score));
         }
         self.n += scores.len() as u64;
-        // The first pass is enough to remember rows and to count what is impossible.
+        // Later passes bring along what the first one counted.
         if self.wanted_n.is_none() {
             self.infinite += scores.iter().filter(|score| **score == f64::INFINITY).count() as u64;
-            if self.remember == Remember::Rows {
-                map_chunks(logits, |_, chunk| Ok(hash_rows(chunk)))?
-                    .iter()
-                    .for_each(|names| self.rows.extend(names));
-            }
         }
-        Ok(())
     }
 
     fn scored<T: Logit>(&self, rows: Labelled<'_, T>) -> Result<Vec<f64>> {

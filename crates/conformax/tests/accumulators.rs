@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::common::data::Data;
 use crate::common::entmax;
 use conformax::{
-    Alpha, Calibrator, Error, Evaluator, Generator, Labelled, Logits, Loss, Masked, PairCounter, Predictor,
-    Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter, Taxonomy, ThresholdSearch,
-    Thresholds, Tuner, WeightRule, WeightedScores, WinnerCounter, entmax_grid, row_fingerprints,
+    Alpha, Calibrator, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits, Loss, Masked,
+    PairCounter, Predictor, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter,
+    Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores, WinnerCounter, entmax_grid,
+    row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
@@ -400,8 +401,63 @@ fn a_search_finds_the_thresholds_of_sorted_scores() {
             }
             assert_eq!((found.infinite, &found.rows), (sorted.ties(f64::INFINITY), calibration.rows()));
             assert!(passes <= 4);
+            assert_eq!(found_in_kept_scores(&data, rows, spec(gamma), &alphas), found);
         }
     }
+}
+
+/// The search in which calibrators, by their bytes, stand for the rows that they took in.
+fn found_in_kept_scores(
+    data: &Data,
+    rows: usize,
+    score: ScoreSpec,
+    alphas: &[Alpha],
+) -> FoundThresholds<ScoreSpec> {
+    let kept: Vec<Vec<u8>> = [0..rows / 3, rows / 3..rows]
+        .map(|part| {
+            let mut calibrator = Calibrator::new(score, 6).unwrap().remembering(Remember::Rows);
+            let labels = &data.labels[part.clone()];
+            calibrator.extend(data.rows().rows(part).labelled(labels).unwrap()).unwrap();
+            calibrator.to_bytes()
+        })
+        .to_vec();
+    let mut search = ThresholdSearch::new(score, 6, alphas).unwrap().remembering(Remember::Rows);
+    loop {
+        let mut second = search.clone();
+        search.extend_scored(&Calibrator::from_bytes(&kept[1]).unwrap()).unwrap();
+        second.extend_scored(&Calibrator::from_bytes(&kept[0]).unwrap()).unwrap();
+        search.merge(second).unwrap();
+        match search.finish_pass().unwrap() {
+            SearchStep::Again(next) => search = next,
+            SearchStep::Done(found) => return found,
+        }
+    }
+}
+
+/// Scores of other rows than the search is for are refused, and nothing is counted.
+#[test]
+fn a_search_refuses_scores_that_are_not_its_own() {
+    let data = rows();
+    let calibrator = |gamma| Calibrator::new(spec(gamma), 12).unwrap();
+    let mut search = ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1)]).unwrap();
+    let ranks = Ranks::new(vec![12; 12]).unwrap();
+    for (wanted, mut other) in [
+        ("scores", calibrator(1.6)),
+        ("policies for masked classes", calibrator(1.5).with_masked(Masked::Never)),
+        ("remembered rows", calibrator(1.5).remembering(Remember::Rows)),
+        ("ways to thresholds", calibrator(1.5).by(Taxonomy::Label).unwrap()),
+        ("largest ranks", calibrator(1.5).with_ranks(ranks).unwrap()),
+    ] {
+        other.extend(data.labelled()).unwrap();
+        match search.extend_scored(&other) {
+            Err(Error::Unlike { what }) => assert_eq!(what, wanted),
+            taken => panic!("{wanted}: {taken:?}"),
+        }
+    }
+    let mut fewer = Calibrator::new(spec(1.5), 11).unwrap();
+    fewer.extend(Logits::new(&data.logits[..110], 11).unwrap().labelled(&[0; 10]).unwrap()).unwrap();
+    assert!(search.extend_scored(&fewer).is_err());
+    assert_eq!(search.n(), 0);
 }
 
 #[test]

@@ -206,6 +206,22 @@ def test_thresholds_have_the_bytes_of_the_commands_file(data, rows, tmp_path):
     assert (tmp_path / "found.json").read_text() == (tmp_path / "model.json").read_text()
 
 
+def test_thresholds_alone_read_the_rows_once(data, tmp_path):
+    """Also where the search takes two passes, since the scores stay on disk until it is over."""
+
+    def noting(batches):
+        from pyspark import TaskContext
+
+        with open(tmp_path / str(TaskContext.get().partitionId()), "a") as note:
+            note.write("1")
+        yield from batches
+
+    df = data.repartition(5, "id").mapInArrow(noting, data.schema)
+    cs.calibrate(df, logits="logits", label="label", thresholds_only=True)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["1"] * 5
+    assert not list(data.sparkSession.sparkContext._jsc.getPersistentRDDs())
+
+
 def test_accumulators_of_one_size_are_merged_by_the_executors(data, model, monkeypatch):
     trees, plain = [], RDD.treeAggregate
     monkeypatch.setattr(RDD, "treeAggregate", lambda *given: trees.append(given) or plain(*given))
@@ -228,17 +244,24 @@ def test_what_a_partition_sends_does_not_grow_with_its_rows():
     lists = pa.FixedSizeListArray.from_arrays(pa.array(logits.ravel()), 2)
     batches = pa.table({"logits": lists, "label": labels}).to_batches(max_chunksize=50_000)
 
-    def sent(make) -> bytes:
+    def records(make) -> list[dict]:
         [record] = _executor.Accumulation(make, 2, None, (), 1)(iter(batches))
-        return record.to_pylist()[0]["partial"]
+        return record.to_pylist()
+
+    def sent(make) -> bytes:
+        return records(make)[0]["partial"]
+
+    def counted(make) -> bytes:
+        [found] = _driver._counted(make, records(_calibrator))
+        return found.to_bytes()
 
     small = 4 << 20
-    first = sent(partial(_executor.search, {"score": "entmax"}, ["0.1"], "allowed"))
+    first = counted(partial(_executor.search, {"score": "entmax"}, ["0.1"], "allowed"))
     following = _conformax.Partial.from_bytes(first).next_pass()
     model = SplitConformalClassifier().calibrate(logits[:1000], labels[:1000])
     evaluator = _conformax.Evaluator(model._calibration, ["0.1"])
     assert len(first) < small
-    assert len(sent(partial(_executor.given, following.to_bytes()))) < small
+    assert len(counted(partial(_executor.given, following.to_bytes()))) < small
     assert len(sent(partial(_executor.given, evaluator.to_bytes()))) < small
     assert len(sent(_calibrator)) > 8 * n > small
 

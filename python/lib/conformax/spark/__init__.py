@@ -26,7 +26,7 @@ from .._metrics import Evaluation, without_law
 from .._rules import parameters_of
 from . import _executor
 from ._columns import Rows, kept_columns, set_fields, which
-from ._driver import BadRowError, constant, growing
+from ._driver import BadRowError, constant, growing, in_scores, keeping_scores
 
 __all__ = ["BadRowError", "calibrate", "evaluate", "predict", "tune"]
 
@@ -64,9 +64,10 @@ def calibrate(
     weights : str, optional
         The column of weights: how much likelier each row is among those to come.
     thresholds_only : bool, default False
-        Find the thresholds without keeping the scores, as a rule in two passes over the rows: executors and driver take
-        a few megabytes whatever the number of rows, where otherwise the driver takes eight bytes a row. The model then
-        knows its own levels alone and no p-values.
+        Find the thresholds without bringing the scores together: they stay on the executors' disks, eight bytes a row
+        and at most twelve more, until the thresholds are found, and executors and driver take a few megabytes of memory
+        whatever the number of rows, where otherwise the driver takes eight bytes a row. The model then knows its own
+        levels alone and no p-values.
     **parameters
         Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `labels_are`, `label_weights`,
         `severity`, `cost`, `pac` and so on. Clusters and ranks that are to be found, and priors, are not there for data frames.
@@ -98,9 +99,11 @@ def calibrate(
             estimated=bool(getattr(scheme.label_weights, "estimated", False)),
         )
         return cp._calibrated(calibration, names, rows.columns)
-    found = constant(rows, work(partial(_executor.search, rule, levels, cp.masked)))
-    while (following := found.partial.next_pass()) is not None:
-        found = constant(rows, work(partial(_executor.given, following.to_bytes())))
+    make = _executor.Calibration(rule, cp.masked, scheme, kind, None)
+    with keeping_scores(rows, work(make)) as kept:
+        found = in_scores(kept, partial(_executor.search, rule, levels, cp.masked))
+        while (following := found.partial.next_pass()) is not None:
+            found = in_scores(kept, partial(_executor.given, following.to_bytes()))
     names = rows.names_of(found.classes)
     calibration = found.partial.thresholds(found.classes, names=_texts(names), masked=cp.masked)
     return cp._calibrated(calibration, names, rows.columns)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from .. import _conformax
@@ -43,7 +46,38 @@ def growing(rows: Rows, work: Accumulation, *, bytes_per_row: int) -> Found:
 
 def constant(rows: Rows, work: Accumulation) -> Found:
     """Accumulators of one size: where there are many, executors merge them first, in a tree."""
-    pieces = rows.selected().mapInArrow(work, SCHEMA).rdd.map(_found)
+    return _merged(rows.selected().mapInArrow(work, SCHEMA).rdd.map(_found))
+
+
+@contextmanager
+def keeping_scores(rows: Rows, work: Accumulation) -> Iterator[Any]:
+    """The scores of all rows, in pieces that stay on the executors' disks for as long as this lasts."""
+    from pyspark import StorageLevel
+
+    frame = rows.selected().mapInArrow(replace(work, bytes_per_row=8), SCHEMA)
+    kept = _told(lambda: frame.rdd).persist(StorageLevel.DISK_ONLY)
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
+
+
+def in_scores(kept: Any, make: Callable[[int], _conformax.Partial]) -> Found:
+    """The search that `make` begins, in scores that were kept."""
+    return _merged(kept.mapPartitions(partial(_counted, make)))
+
+
+def _counted(make: Callable[[int], _conformax.Partial], pieces: Iterable[Any]) -> Iterator[Found]:
+    whole = None
+    for piece in map(_found, pieces):
+        found = Found(piece.classes, piece.partition, make(piece.classes))
+        found.partial.extend_scored(piece.partial)
+        whole = _either(whole, found)
+    if whole is not None:
+        yield whole
+
+
+def _merged(pieces: Any) -> Found:
     if _told(pieces.getNumPartitions) < TREE:
         return _one(_told(pieces.collect))
     # The first value is none at all, as a partition may have no rows.
