@@ -325,7 +325,7 @@ fn check_sets<T: Logit>(function: &str, gamma: Gamma, narrowed: impl Fn(f64) -> 
         assert_eq!(set, *labels, "γ = {gamma}, threshold {threshold:e}, room {room}, of {logits:?}");
     }
     assert_eq!(found.next(), None);
-    assert!(left_to_others < wanted.len() / 2, "γ = {gamma}: {left_to_others} of {}", wanted.len());
+    assert!(wanted.len() - left_to_others > 3_000, "γ = {gamma}: {left_to_others} of {}", wanted.len());
     // Of γ = 1 all within reach are members, and between 1 and 1.5 nothing is gained.
     assert!(raised > 100 || gamma.delta() > 2.0, "γ = {gamma}: {raised} bounds raised");
 }
@@ -342,8 +342,9 @@ fn sets_near_their_threshold_are_the_cpus() {
 /// Rows of every temper that fits single precision, short and long.
 fn rows_to_normalise() -> Vec<Vec<f64>> {
     let mut draws = Draws(19);
+    let fits = |z: &f64| *z == f64::NEG_INFINITY || (*z as f32).is_finite();
     let mut rows: Vec<Vec<f64>> =
-        (0..4_000).map(|_| row(&mut draws)).filter(|row| row[0].abs() < 1e100).collect();
+        (0..4_000).map(|_| row(&mut draws)).filter(|row| row.iter().all(fits)).collect();
     for classes in [200, 1000, 3000] {
         for spread in [1e-4, 0.3, 3.0, 300.0] {
             rows.push((0..classes).map(|_| draws.between(-1.0, 1.0) * spread).collect());

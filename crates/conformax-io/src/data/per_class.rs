@@ -231,9 +231,13 @@ fn of_lines(text: &str, classes: usize, names: Option<&ClassNames>) -> Read<Vec<
         };
         let cells = cells(line).ok_or_else(wrong)?;
         let (value, name) = cells.split_last().filter(|(_, name)| !name.is_empty()).ok_or_else(wrong)?;
-        // A name with commas that nobody has quoted.
         let entry = Entry { value: Value::from(value.as_str()), line: Some(place + 1) };
-        Ok((name.join(","), entry))
+        let name = match (name, line.rsplit_once(',')) {
+            // A name with commas that nobody has quoted, as it stands there.
+            ([_, _, ..], Some((name, _))) => name.trim().to_owned(),
+            _ => name.concat(),
+        };
+        Ok((name, entry))
     };
     let mut pairs = lines.map(pair).collect::<Read<Vec<_>>>()?;
     let heading = match pairs.first().is_some_and(|(name, _)| class_of(name, classes, names).is_none()) {
