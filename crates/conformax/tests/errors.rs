@@ -278,9 +278,12 @@ fn rejects_numbers_out_of_their_range() {
     for bad in ["0", "1", "1.0", "2", "0.0"] {
         assert!(matches!(bad.parse::<Alpha>(), Err(Error::Alpha(_))), "{bad}");
     }
-    for bad in ["", "ten", "0.1.2", "-0.1", "0.1234567890123456789"] {
+    for bad in ["", "ten", "0.1.2", "-", "--0.1", "0.1234567890123456789"] {
         assert_eq!(bad.parse::<Alpha>(), Err(Error::Decimal(bad.to_owned())), "{bad}");
     }
+    // Numbers all the same, and told as what they are out of.
+    assert_eq!("-0.1".parse::<Alpha>(), Err(Error::Alpha(-0.1)));
+    assert_eq!("-1.5".parse::<Gamma>(), Err(Error::Gamma(-1.5)));
     for bad in [0.999, 0.0, -1.0, 16.5, f64::INFINITY] {
         assert_eq!(Gamma::new(bad), Err(Error::Gamma(bad)));
     }
