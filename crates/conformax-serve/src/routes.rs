@@ -226,6 +226,20 @@ mod tests {
         }
     }
 
+    /// Others get at the model between two pieces. No name that is made is one that a later piece has.
+    #[tokio::test]
+    async fn many_rows_are_taken_in_by_pieces() {
+        let folder = tempfile::tempdir().unwrap();
+        let app = app(folder.path(), Limits::default());
+        let rows = "{\"logits\":[0,1,2]},".repeat(99_999);
+        let body = format!("{{\"rows\":[{rows}{{\"id\":\"row-0\",\"logits\":[0,1,2]}}]}}");
+        let answer = text(predict::predict(State(Arc::clone(&app)), request("busy", &body, 0)).await).await;
+        let answer: serde_json::Value = serde_json::from_str(&answer).unwrap();
+        let ids = answer["sets"].as_array().unwrap().iter().map(|set| set["id"].as_str().unwrap());
+        assert_eq!(ids.collect::<std::collections::BTreeSet<_>>().len(), 100_000);
+        assert_eq!(app.models.get(Some("busy")).unwrap().appended(), 3);
+    }
+
     #[tokio::test(flavor = "current_thread")]
     #[allow(clippy::await_holding_lock, reason = "whoever waits for it does so on another thread")]
     async fn requests_beyond_their_number_wait_for_their_turn() {

@@ -105,24 +105,32 @@ impl Served {
         self.live()
     }
 
+    /// How often rows or labels were taken in.
+    #[cfg(test)]
+    pub(crate) fn appended(&self) -> u64 {
+        self.live().appended
+    }
+
     /// What predicts now.
     pub(crate) fn moment(&self) -> Moment {
         let live = self.live();
         Moment { level: live.stream.level(), predictor: live.stream.predictor() }
     }
 
-    /// Takes in rows that were given these sets, each under its name or one that is made, to wait for their labels.
+    /// Takes in rows that were given these sets, each under its name or one that is made, to wait for their labels. No
+    /// name that is made is among those that are taken by other rows of the request.
     pub(crate) fn remember<T: Logit>(
         &self,
         level: f64,
         logits: Logits<'_, T>,
         groups: Option<&[u32]>,
         given: Vec<Option<String>>,
+        taken: &BTreeSet<String>,
         sets: PredictionSets,
     ) -> Result<Predicted, Error> {
         let mut live = self.live();
         let Live { stream, journal, appended } = &mut *live;
-        let names = named(stream, given);
+        let names = named(stream, given, taken);
         if let Some(journal) = journal {
             let rows = logits.as_slice().chunks_exact(logits.classes()).zip(sets.iter());
             let rows = names.iter().enumerate().zip(rows).map(|((index, id), (logits, set))| {
@@ -273,8 +281,7 @@ impl Served {
 }
 
 /// The names of rows, given or made; what is made is the name of no other row that waits or is about to.
-fn named(stream: &Stream<ScoreSpec>, given: Vec<Option<String>>) -> Vec<String> {
-    let taken: BTreeSet<String> = given.iter().flatten().cloned().collect();
+fn named(stream: &Stream<ScoreSpec>, given: Vec<Option<String>>, taken: &BTreeSet<String>) -> Vec<String> {
     let is_free = |name: &String| !taken.contains(name) && !stream.waits(name);
     let made = |row: u64| {
         let first = format!("row-{row}");
@@ -283,13 +290,6 @@ fn named(stream: &Stream<ScoreSpec>, given: Vec<Option<String>>) -> Vec<String> 
     };
     let rows = stream.status().predicted..;
     rows.zip(given).map(|(row, given)| given.unwrap_or_else(|| made(row))).collect()
-}
-
-/// The first id that another row of the request has too.
-pub(crate) fn repeated<'a>(ids: impl Iterator<Item = &'a Option<String>>) -> Option<(usize, &'a str)> {
-    let mut seen = BTreeSet::new();
-    let given = ids.enumerate().filter_map(|(row, id)| Some((row, id.as_deref()?)));
-    given.into_iter().find(|(_, id)| !seen.insert(*id))
 }
 
 /// The rows of a request as one matrix, with their names and groups.
@@ -377,7 +377,9 @@ mod tests {
         let tell = |id: &str| {
             let (rows, moment) = (Logits::new(&row, classes).unwrap(), served.moment());
             let sets = moment.predictor.predict(rows).unwrap();
-            served.remember(moment.level, rows, None, vec![Some(id.to_owned())], sets).unwrap();
+            served
+                .remember(moment.level, rows, None, vec![Some(id.to_owned())], &BTreeSet::new(), sets)
+                .unwrap();
         };
         let len = || served.live().journal.as_ref().unwrap().len();
         for (id, compacted) in [("a", false), ("b", false), ("a", false), ("b", true), ("c", false)] {

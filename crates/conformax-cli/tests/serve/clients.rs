@@ -103,6 +103,14 @@ fn what_is_no_http_is_refused() {
         ask(&format!("GET / HTTP/1.1\r\nhost: localhost\r\nx: {}\r\n\r\n", "y".repeat(40_000)))
             .starts_with("HTTP/1.1 431")
     );
+    // A head has a limit of its own, whatever is read at a time.
+    let head = |len: usize| {
+        let (start, end) =
+            ("GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nx: ", "\r\n\r\n");
+        ask(&format!("{start}{}{end}", "y".repeat(len - start.len() - end.len())))
+    };
+    assert!(head(16 << 10).starts_with("HTTP/1.1 200"));
+    assert!(head((16 << 10) + 1).starts_with("HTTP/1.1 431"));
     let huge = "POST /v1/predict HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: 18446744073709551615\r\n\r\n";
     assert!(ask(huge).starts_with("HTTP/1.1 4"), "{}", ask(huge));
     assert_eq!(service.get("/healthz").status, 200);

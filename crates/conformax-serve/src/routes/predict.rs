@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -15,10 +16,13 @@ use crate::problem::Problem;
 #[cfg(feature = "bars")]
 use crate::routes::json;
 use crate::routes::{Asked, content_type, expect_unpacked, json_of_about, unsupported};
-use crate::served::{Predicted, Rows, Served, repeated};
+use crate::served::{Predicted, Rows, Served};
 
 /// Bytes of logits in JSON whose sets are found in about a millisecond.
 const SMALL: usize = 256 << 10;
+
+/// Bytes of logits that are taken in at a time: requests of few rows wait no longer for a larger one.
+const TOGETHER: usize = 1 << 20;
 
 /// The forms of tables: each is answered in the form it came in.
 const TABLES: [&str; 2] = ["application/vnd.apache.arrow.stream", "application/vnd.apache.arrow.file"];
@@ -58,42 +62,57 @@ pub(super) async fn parse(State(app): State<Arc<App>>, request: Request) -> Resu
     Ok(json(&rows.len()))
 }
 
-/// The error of two rows of one request under one id: only one of them could get a label.
-fn expect_distinct<'a>(ids: impl Iterator<Item = &'a Option<String>>) -> Result<(), Problem> {
-    match repeated(ids) {
-        Some((row, id)) => {
-            Err(Problem::unprocessable(format_args!("the id {id:?} is there twice")).in_row(row as u64))
+/// The ids that rows of a request were given, no two of them alike: only one of two could get a label.
+fn distinct<'a>(ids: impl Iterator<Item = &'a Option<String>>) -> Result<BTreeSet<String>, Problem> {
+    let mut distinct = BTreeSet::new();
+    for (row, id) in ids.enumerate() {
+        let Some(id) = id else { continue };
+        if !distinct.insert(id.clone()) {
+            return Err(
+                Problem::unprocessable(format_args!("the id {id:?} is there twice")).in_row(row as u64)
+            );
         }
-        None => Ok(()),
     }
+    Ok(distinct)
 }
 
 fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Result<Response, Problem> {
     let rows = served.rows.read_request(body, app.limits.rows)?;
     let rows = Rows::of(rows)
         .map_err(|row| Problem::unprocessable("a row to predict needs `logits`").in_row(row as u64))?;
-    expect_distinct(rows.names.iter())?;
+    let taken = distinct(rows.names.iter())?;
     let logits = Logits::new(&rows.logits, served.model.classes)?;
     let logits = match &rows.groups {
         Some(groups) => logits.with_groups(groups)?,
         None => logits,
     };
     let moment = served.moment();
-    let sets = moment.predictor.predict(logits)?;
-    let predicted = match asked.untracked {
-        true => Predicted { level: moment.level, sets, names: Vec::new() },
-        false => served.remember(moment.level, logits, rows.groups.as_deref(), rows.names, sets)?,
-    };
+    // Every row gets its set before the first is remembered: a request that is refused leaves no trace.
+    let together = (TOGETHER / size_of_val(&rows.logits[..served.model.classes])).max(1);
+    let starts = (0..logits.len()).step_by(together);
+    let pieces = starts.map(|start| start..logits.len().min(start + together));
+    let sets = pieces.map(|rows| Ok((moment.predictor.predict(logits.rows(rows.clone()))?, rows)));
+    let sets: Vec<_> = sets.collect::<Result<_, Problem>>()?;
+    let (mut given, rows_groups) = (rows.names.into_iter(), rows.groups.as_deref());
+    let remembered = sets.into_iter().map(|(sets, rows)| match asked.untracked {
+        true => Ok(Predicted { level: moment.level, sets, names: Vec::new() }),
+        false => {
+            let given = given.by_ref().take(rows.len()).collect();
+            let groups = rows_groups.map(|groups| &groups[rows.clone()]);
+            served.remember(moment.level, logits.rows(rows), groups, given, &taken, sets)
+        }
+    });
+    let remembered: Vec<Predicted> = remembered.collect::<Result<_, _>>()?;
     let names = served.model.names.as_ref();
-    let sets = (0..predicted.sets.len()).map(|row| SetOfRow {
-        id: predicted.names.get(row).map(String::as_str),
-        labels: Labels { set: predicted.sets.get(row).unwrap_or_default(), names },
-        size: predicted.sets.get(row).map_or(0, <[u32]>::len),
+    let sets = remembered.iter().flat_map(|predicted| {
+        let ids = predicted.names.iter().map(|name| Some(name.as_str())).chain(std::iter::repeat(None));
+        let sets = predicted.sets.iter().zip(ids);
+        sets.map(|(set, id)| SetOfRow { id, labels: Labels { set, names }, size: set.len() })
     });
     let model = app.models.name(asked.model.as_deref());
     let sets: Vec<SetOfRow<'_>> = sets.collect();
     let about = sets.iter().map(|set| 64 + 8 * set.size).sum::<usize>() + 128;
-    let answer = Answer { model, fingerprint: &served.fingerprint, level: predicted.level, sets };
+    let answer = Answer { model, fingerprint: &served.fingerprint, level: moment.level, sets };
     Ok(json_of_about(about, &answer))
 }
 

@@ -1,5 +1,6 @@
 //! Rows as an Arrow table, for bulk: what `conformax predict table.arrow -o sets.arrow` does, over the wire.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -82,7 +83,7 @@ fn answer(
         };
         blocks.push((kept, names, sets));
     }
-    super::expect_distinct(blocks.iter().flat_map(|(_, names, _)| names))?;
+    let taken = super::distinct(blocks.iter().flat_map(|(_, names, _)| names))?;
     let mut level = moment.level;
     for (block, given, sets) in blocks {
         let predicted = match asked.untracked {
@@ -90,7 +91,7 @@ fn answer(
                 let names = given.into_iter().map(Option::unwrap_or_default).collect();
                 Predicted { level: moment.level, sets, names }
             }
-            false => with_values!(block, remembered(served, &moment, &block, given, sets))?,
+            false => with_values!(block, remembered(served, &moment, &block, given, &taken, sets))?,
         };
         level = predicted.level;
         let names = predicted.names.iter().cloned().map(Some).collect();
@@ -152,10 +153,11 @@ fn remembered<T: Logit>(
     moment: &Moment,
     block: &Block,
     given: Vec<Option<String>>,
+    taken: &BTreeSet<String>,
     sets: PredictionSets,
 ) -> Result<Predicted, Problem> {
     let logits = block.beside(Logits::new(values, block.classes)?)?;
-    Ok(served.remember(moment.level, logits, block.groups.as_deref(), given, sets)?)
+    Ok(served.remember(moment.level, logits, block.groups.as_deref(), given, taken, sets)?)
 }
 
 /// The ids of a block's rows, of the kinds and lengths that feedback can name.
