@@ -133,6 +133,10 @@ __device__ __forceinline__ Real larger(Real a, Real b) {
 
 __device__ __forceinline__ Real positive(Real x) { return x > 0 ? x : (Real)0; }
 
+// A difference rounded down: less than `top`, however large that is, so that what is above it holds the top itself.
+__device__ __forceinline__ float below(float top, float reach) { return __fsub_rd(top, reach); }
+__device__ __forceinline__ double below(double top, double reach) { return __dsub_rd(top, reach); }
+
 // Products and quotients of a step that the next one makes good; products that are never fused with a sum.
 __device__ __forceinline__ float quick_ratio(float a, float b) { return __fdividef(a, b); }
 __device__ __forceinline__ double quick_ratio(double a, double b) { return a / b; }

@@ -169,7 +169,7 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
     typedef WarpTeam<LANES> Team;
     __shared__ unsigned short places[THREADS * VALUES];
     unsigned short *own_at = places + threadIdx.x / LANES * (LANES * VALUES);
-    const Real top = root.top, bound = top - quick_ratio((Real)1.000001, (Real)index.scale);
+    const Real top = root.top, bound = below(top, quick_ratio((Real)1.000001, (Real)index.scale));
     const bool lost = is_lost(top, index);
     const Stored *from = all.z + row * all.classes;
     Stored *to = all.p + row * all.classes;
@@ -230,6 +230,7 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
         mass[i] = 0.0, steep[i] = 0;
         if (i * LANES < most) {
             double slack = 1.0 - (depth + (double)near[i]);
+            steep[i] = infinity();
             if (slack > 0.0) {
                 mass[i] = short_power(slack, index.delta);
                 steep[i] = (float)index.delta * quick_ratio(1.0f, (float)slack);
@@ -246,9 +247,13 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
     Team::sync();
 #pragma unroll
     for (int i = 0; i < DEALT; ++i) {
-        // A label on the very edge has no mass, and an endless fall.
         float fall = steep[i] * last;
-        Real left = mass[i] > 0.0 && fall < 1.0f ? (Real)(mass[i] - mass[i] * fall) : (Real)0;
+        Real left = (Real)(mass[i] - mass[i] * fall);
+        // Beside the edge the step is not small: there it decides who is in.
+        if (!(fabsf(fall) < 0.0625f)) {
+            double slack = 1.0 - (depth + (double)near[i]) - last;
+            left = slack > 0.0 ? quick_power((float)slack, (float)index.delta) : (Real)0;
+        }
         if (!close) left = mass_of(near[i], root, index);
         if (mine && !lost && left > 0) to[at[i]] = narrow(left);
     }
@@ -294,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
     // is stored and only those within reach move on to the next place: a store is cheaper than a branch.
     __shared__ Real columns[(VALUES + 1) * THREADS];
     Real *column = columns + threadIdx.x;
-    Real bound = index.kind == 0 ? -infinity() : top - quick_ratio((Real)1.000001, (Real)index.scale);
+    Real bound = index.kind == 0 ? -infinity() : below(top, quick_ratio((Real)1.000001, (Real)index.scale));
     u32 begin = (u32)__cvta_generic_to_shared(column), next = begin;
 #pragma unroll
     for (int i = 0; i < VALUES; ++i) store_and_step<THREADS * sizeof(Real)>(next, z[i], bound);
@@ -601,7 +606,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
                 atomicMax(&list.top, key_of(run));
             }
         }
-        Real bound = run - reach;
+        Real bound = below(run, reach);
         if (start == 0) region.take(edge > bound, edge, edge_at);
         Real highest = most[0];
 #pragma unroll
