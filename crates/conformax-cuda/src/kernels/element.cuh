@@ -163,7 +163,7 @@ __device__ __forceinline__ double raised_by(double y, double sum) {
 __device__ __forceinline__ float product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double product(double a, double b) { return __dmul_rn(a, b); }
 
-// Functions of the width of their argument. Where every formula is compiled (KIND 5) they are not inlined: loops over
+// Functions of the width of their argument. Where several formulas are compiled (KIND 5) they are not inlined: loops over
 // registers are unrolled, and thirty copies of each take ten seconds to compile.
 #if KIND == 5
 #define HEAVY __noinline__

@@ -654,58 +654,55 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
         }
         fits = !__syncthreads_or(region.count > REGION);
     }
+    int before = 0, total = 0;
     if (fits) {
         region.filter(top, index);
         if (threadIdx.x % 32 == 0) counts[warp] = region.count;
         __syncthreads();
-        int before = 0, total = 0;
         for (int w = 0; w < WARPS; ++w) {
             before += w < warp ? counts[w] : 0;
             total += counts[w];
         }
-        if (KIND < 3 && total <= FEW) {
-            // One warp is enough for a few, and has not to wait for the others at every step.
-            __shared__ Gap few[FEW];
-            for (int i = threadIdx.x % 32; i < region.count; i += 32) few[before + i] = gap_of(top, region.z[i], index);
-            __syncthreads();
-            if (warp == 0) {
-                solve<WarpTeam<32>>(root, [&](auto f) {
-                    for (int i = threadIdx.x; i < total; i += 32) f(few[i]);
-                }, index);
-                if (threadIdx.x == 0) found = root;
-            }
-            __syncthreads();
-            root = found;
-        } else {
-            solve<BlockTeam>(root, [&](auto f) {
-                for (int i = threadIdx.x % 32; i < region.count; i += 32) f(gap_of(top, region.z[i], index));
-            }, index);
+    }
+#endif
+    // The labels that take part: those of the list, or all. One loop for both: every step of every formula has it
+    // inlined, and a first call waits for the compiler.
+    auto each = [&](auto f) {
+        u32 end = fits ? region.count : all.classes, step = fits ? 32 : THREADS;
+        for (u32 at = threadIdx.x % step; at < end; at += step) {
+            f(gap_of(top, fits ? region.z[at] : widen(from[at]), index), fits ? region.at[at] : at);
         }
+    };
+#if KIND != 0
+    if (KIND < 3 && fits && total <= FEW) {
+        // One warp is enough for a few, and has not to wait for the others at every step.
+        __shared__ Gap few[FEW];
+        for (int i = threadIdx.x % 32; i < region.count; i += 32) few[before + i] = gap_of(top, region.z[i], index);
+        __syncthreads();
+        if (warp == 0) {
+            solve<WarpTeam<32>>(root, [&](auto f) {
+                for (int i = threadIdx.x; i < total; i += 32) f(few[i]);
+            }, index);
+            if (threadIdx.x == 0) found = root;
+        }
+        __syncthreads();
+        root = found;
     } else {
         solve<BlockTeam>(root, [&](auto f) {
-            for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index));
+            each([&](Gap g, u32) { f(g); });
         }, index);
     }
-    if (fits) {
-        add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
-            for (int i = threadIdx.x % 32; i < region.count; i += 32) {
-                f(gap_of(top, region.z[i], index), region.at[i]);
-            }
-        });
+#endif
+    add_loss<BlockTeam>(all, row, true, root, index, each);
 #if JOB == 0
+    if (fits) {
         Real share = share_of(root, index);
         for (int i = threadIdx.x % 32; i < region.count; i += 32) {
             Real mass = mass_of(gap_of(top, region.z[i], index), root, index) * share;
             if (mass > 0) to[region.at[i]] = narrow(mass);
         }
-#endif
         return;
     }
-#endif
-    add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
-        for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index), k);
-    });
-#if JOB == 0
     write_row(from, to, all.classes, root, index);
 #endif
 }
