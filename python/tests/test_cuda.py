@@ -3,6 +3,9 @@ in which PyTorch runs an operation. Without a device there is nothing to test.""
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -14,7 +17,7 @@ import conformax  # noqa: E402
 from conformax import _conformax  # noqa: E402
 from conformax.torch import _kernels, _operations, adasplash, compat, entmax, entmax_loss  # noqa: E402
 
-GAMMAS = [1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 2.0, 3.0, 8.0]
+GAMMAS = [1.0, 1.02, 1.1, 1.3, 1.5, 1.7, 2.0, 3.0, 8.0, 16.0]
 CLASSES = [1, 2, 3, 10, 31, 32, 33, 100, 128, 129, 256, 257, 999, 1000, 1024, 1025, 4096, 5000, 20_001]
 DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
 # Half a unit in the last place of a mass, plus what the arithmetic adds.
@@ -29,11 +32,15 @@ def same_numbers() -> None:
     torch.manual_seed(0)
 
 
+# After so many rows tempers repeat.
+TEMPERS = 10
+
+
 def rows(n: int, classes: int, dtype: torch.dtype, seed: int = 0) -> torch.Tensor:
-    """Rows of every temper: ordinary, tied, masked, all equal, huge, tiny."""
-    generator = torch.Generator(device=GPU).manual_seed(seed)
+    """Rows of every temper: ordinary, tied, masked, all equal, large, small, near the end of the type, subnormal."""
+    generator, limits = torch.Generator(device=GPU).manual_seed(seed), torch.finfo(dtype)
     z = torch.randn((n, classes), device=GPU, generator=generator, dtype=torch.float64) * 2
-    kind = torch.arange(n, device=GPU) % 8
+    kind = torch.arange(n, device=GPU) % TEMPERS
     z = torch.where((kind == 1)[:, None], (z * 2).round() / 2, z)
     masked = (kind == 2)[:, None] & (torch.rand((n, classes), device=GPU, generator=generator) < 0.5)
     masked[:, 0] = False
@@ -41,8 +48,17 @@ def rows(n: int, classes: int, dtype: torch.dtype, seed: int = 0) -> torch.Tenso
     z = torch.where((kind == 4)[:, None], z * 1000, z)
     z = torch.where((kind == 5)[:, None], z * 1e-4, z)
     z = torch.where((kind == 6)[:, None], z / 4, z)
+    # No normal number is as large as sixteen deviations.
+    z = torch.where((kind == 8)[:, None], z * (limits.max / 8 / 32), z)
+    z = torch.where((kind == 9)[:, None], z * (limits.tiny / 4), z)
     z = torch.where(masked, -torch.inf, z)
     return z.to(dtype)
+
+
+def is_tight(n: int) -> torch.Tensor:
+    """Which of these rows have all labels within any reach."""
+    kind = torch.arange(n, device=GPU) % TEMPERS
+    return (kind == 5) | (kind == 9)
 
 
 def on_cpu(z: torch.Tensor, gamma: float) -> torch.Tensor:
@@ -65,14 +81,14 @@ def test_probabilities_are_the_cpus(dtype: torch.dtype, gamma: float) -> None:
         assert ((p.double().sum(dim=-1) - 1).abs() <= max(ERRORS[dtype] * 8, 1e-6)).all()
 
 
-@pytest.mark.parametrize("gamma", [1.5, 2.0])
+@pytest.mark.parametrize("gamma", [1.3, 1.5, 2.0])
 def test_supports_are_the_cpus_beyond_an_ulp_of_the_edge(gamma: float) -> None:
     for classes in CLASSES:
-        z = rows(256, classes, torch.float32, classes)
+        z = rows(4096 if classes == 1000 else 256, classes, torch.float32, classes)
         p, wanted = entmax(z, gamma), on_cpu(z, gamma)
         differ = (p > 0) != (wanted > 0)
         # A slack of one ulp of 1 is a mass of that to the power δ.
-        edge = 2.0**-23 if gamma == 2.0 else 2.0**-46
+        edge = 2.0 ** (-23 / (gamma - 1))
         assert not (differ & (torch.maximum(p.double(), wanted) > edge)).any(), classes
 
 
@@ -105,11 +121,11 @@ def test_results_do_not_depend_on_where_a_row_lies(dtype: torch.dtype, gamma: fl
     """To the bit: rows beside a boundary have the same probabilities, losses and gradients, and long rows the same
     probabilities in another place of the matrix. None is a γ for each row."""
     if gamma is None:
-        gamma = torch.tensor([1.0, 1.3, 1.5, 2.0, 2.5, 1.7, 1.02, 3.0], device=GPU)[:, None]
+        gamma = torch.tensor([1.0, 1.3, 1.5, 2.0, 2.5, 1.7, 1.02, 3.0, 1.4, 16.0], device=GPU)[:, None]
     for classes in (24, 40, 504, 1000, 2001, 20_003):
-        z = rows(8, classes, dtype, classes)
+        z = rows(TEMPERS, classes, dtype, classes)
         upstream = torch.randn(z.shape, device=GPU).to(dtype)
-        target = torch.arange(8, device=GPU) * 7 % classes
+        target = torch.arange(TEMPERS, device=GPU) * 7 % classes
 
         def all_of(z: torch.Tensor, upstream: torch.Tensor, gamma=gamma, target=target) -> list[torch.Tensor]:
             z = z.requires_grad_()
@@ -125,7 +141,7 @@ def test_results_do_not_depend_on_where_a_row_lies(dtype: torch.dtype, gamma: fl
                 assert torch.equal(found, held), (classes, by)
         # Rows of a few threads share a warp, whose rows choose their way together.
         if isinstance(gamma, float) and classes > 256:
-            for place in range(8):
+            for place in range(TEMPERS):
                 p = entmax(z[place : place + 1].detach().clone(), gamma)
                 assert torch.equal(p.nan_to_num(), wanted[0][place : place + 1]), (classes, place)
 
@@ -355,11 +371,18 @@ def test_runs_on_the_current_stream() -> None:
     assert torch.equal(p, entmax(z, 1.5))
 
 
-def test_more_than_two_to_the_31_elements() -> None:
+@pytest.fixture
+def large() -> Iterator[int]:
+    """How many rows of 1,024 classes are a little more than 2³¹ elements, where the device has room for four times that."""
     if torch.cuda.get_device_properties(0).total_memory < 40e9:
-        pytest.skip("needs 20 GB of the device")
-    classes = 1024
-    z = torch.zeros(2**31 // classes + 3, classes, device=GPU, dtype=torch.bfloat16)
+        pytest.skip("needs 20 GB of the GPU")
+    yield 2**31 // 1024 + 3
+    # Tests in other processes need it too.
+    torch.cuda.empty_cache()
+
+
+def test_more_than_two_to_the_31_elements(large: int) -> None:
+    z = torch.zeros(large, 1024, device=GPU, dtype=torch.bfloat16)
     z[-1, -1] = 9.0
     p = entmax(z, 1.5)
     assert p[-1, -1] == 1.0 and p[-1, 0] == 0.0 and (p[-2] == p[0]).all()
@@ -370,12 +393,95 @@ def test_more_than_two_to_the_31_elements() -> None:
         assert (p == p[0, 0]).all() and abs(p[0, 0].item() * flat.shape[1] - 1) < 4e-3
 
 
+def test_gradients_of_more_than_two_to_the_31_elements(large: int) -> None:
+    z = torch.zeros(large, 1024, device=GPU, dtype=torch.bfloat16)
+    z[-1, 3] = 9.0
+    upstream = torch.zeros_like(z)
+    for row in (0, -2, -1):
+        upstream[row, 5] = 1.0
+    (product,) = torch.autograd.grad(entmax(z.requires_grad_(), 1.5), z, upstream)
+    # Of equal masses 1/1024: their roots times the distance from the mean of upstream.
+    assert torch.equal(product[0], ((upstream[0].float() - 2.0**-10) / 32).bfloat16())
+    assert torch.equal(product[-2], product[0])
+    # Elsewhere upstream is zero, or a label has all the mass.
+    assert not product[1:-2].any() and not product[-1].any()
+
+
+def test_losses_of_more_than_two_to_the_31_elements(large: int) -> None:
+    z = torch.zeros(large, 1024, device=GPU, dtype=torch.bfloat16)
+    z[-1, 3] = 9.0
+    target = torch.zeros(large, device=GPU, dtype=torch.int64)
+    target[-1] = 3
+    losses = entmax_loss(z.requires_grad_(), target, 1.5)
+    assert losses[0] > 1 and losses[-1] == 0 and (losses[:-1] == losses[0]).all()
+    (slopes,) = torch.autograd.grad(losses, z, torch.ones_like(losses))
+    wanted = torch.full((1024,), 2.0**-10, device=GPU, dtype=torch.bfloat16)
+    wanted[0] = 2.0**-10 - 1
+    assert torch.equal(slopes[0], wanted) and (slopes[:-1] == slopes[0]).all() and not slopes[-1].any()
+
+
+def test_losses_write_no_probabilities() -> None:
+    z = torch.randn(2048, 8192, device=GPU, requires_grad=True)
+    target, held = torch.randint(8192, (2048,), device=GPU), z.numel() * z.element_size()
+    gammas = torch.full((2048, 1), 1.3, device=GPU, dtype=torch.float64)
+    for gamma in (1.0, 1.3, 1.5, 2.0, 3.0, gammas):
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        losses = entmax_loss(z, target, gamma)
+        assert torch.cuda.max_memory_allocated() - before < held / 16
+        # The gradient alone has the size of the logits.
+        (slopes,) = torch.autograd.grad(losses.sum(), z)
+        assert torch.cuda.max_memory_allocated() - before < held * 1.25
+        del losses, slopes
+
+
+def emptied(device: torch.device | str) -> list[tuple[int, ...]]:
+    """Shapes of what comes of no rows, forward and backward, and of rows without classes."""
+    found = []
+    for gamma in (1.5, torch.full((0, 1), 1.3, device=device, dtype=torch.float64, requires_grad=True)):
+        z = torch.empty(0, 5, device=device, requires_grad=True)
+        p, losses = entmax(z, gamma), entmax_loss(z, torch.empty(0, device=device, dtype=torch.int64), gamma)
+        for result in (p, losses):
+            found += [it.shape for it in (result, *torch.autograd.grad(result.sum(), z))]
+    z = torch.empty(5, 0, device=device, requires_grad=True)
+    p = entmax(z)
+    return [*found, p.shape, torch.autograd.grad(p.sum(), z)[0].shape]
+
+
+def test_nothing_has_gradients_of_its_shape() -> None:
+    assert emptied(GPU) == [(0, 5), (0, 5), (0,), (0, 5)] * 2 + [(5, 0), (5, 0)]
+
+
 def test_peers_names_run_on_the_kernels() -> None:
     z = torch.randn(8, 64, device=GPU)
     assert torch.equal(compat.entmax15(z), entmax(z, 1.5))
     assert torch.equal(compat.sparsemax(z), entmax(z, 2.0))
     assert torch.equal(adasplash.triton_entmax(z, alpha=1.5), entmax(z, 1.5))
     assert torch.equal(adasplash.triton_sparsemax(z), entmax(z, 2.0))
+
+
+@pytest.mark.parametrize("name", compat.__all__)
+def test_peers_names_give_what_they_give_on_the_cpu(name: str) -> None:
+    """Functions, layers and losses, with their gradients."""
+    z = torch.randn(8, 64, device=GPU, dtype=torch.float64)
+    target = torch.arange(8, device=GPU) * 7
+    offered = getattr(compat, name)
+    for given in ({}, {"alpha": 1.3}, {"alpha": 3.0}):
+        if given and "alpha" not in inspect.signature(offered).parameters:
+            continue
+        found = []
+        for place in (GPU, "cpu"):
+            # A copy, so that either has a gradient of its own.
+            logits = z.to(place, copy=True).requires_grad_()
+            call = (logits, target.to(place)) if name.lower().endswith("loss") else (logits,)
+            result = offered(**given)(*call) if inspect.isclass(offered) else offered(*call, **given)
+            weights = torch.linspace(-1, 1, result.numel(), device=place, dtype=result.dtype).reshape(result.shape)
+            (slope,) = torch.autograd.grad((result * weights).sum(), logits)
+            assert result.device == slope.device == logits.device
+            found.append((result.detach().cpu(), slope.cpu()))
+        for on_gpu, on_cpu in zip(*found, strict=True):
+            torch.testing.assert_close(on_gpu, on_cpu, rtol=0, atol=1e-7)
 
 
 def test_refuses_what_is_out_of_range() -> None:

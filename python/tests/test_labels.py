@@ -106,6 +106,30 @@ def test_an_arrow_label_that_is_none_says_why(labels, names, labels_are, message
     assert message in str(error.value)
 
 
+#: Labels that a tensor may hold.
+NUMBERS = [case for case in [*CASES, *FAULTS] if not any(isinstance(label, str) for label in case[0])]
+
+
+@pytest.mark.peers
+@pytest.mark.parametrize("labels, names, labels_are, wanted", NUMBERS)
+def test_a_tensor_beside_logits_on_a_gpu_is_read_by_the_same_rule(labels, names, labels_are, wanted):
+    torch = pytest.importorskip("torch")
+    from conformax import _cuda
+
+    tensor = torch.tensor(labels)
+    # Indices that nothing is to be asked about stay as they are: a kernel looks whether they are classes.
+    left = names is None and labels_are is None and tensor.dtype == torch.int64
+    for form in (tensor, tensor[:, None]):
+        if isinstance(wanted, str) and not (left and form.dim() == 1):
+            with pytest.raises(ValueError) as error:
+                _cuda.class_indices(form, 3, names, labels_are)
+            assert wanted in str(error.value)
+        else:
+            found = _cuda.class_indices(form, 3, names, labels_are)
+            assert (found is tensor) == (left and form.dim() == 1)
+            assert found.tolist() == (labels if left else wanted)
+
+
 def test_a_label_that_is_missing_is_called_so():
     for labels in ([0, None], ["cat", None], [0.0, float("nan")], np.array([0, None], dtype=object)):
         with pytest.raises(ValueError, match="label at row 1 is missing"):

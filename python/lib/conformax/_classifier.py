@@ -197,10 +197,13 @@ class SplitConformalClassifier:
         logits, labels = self._given(from_device(logits)), from_device(labels)
         plain = scheme.is_plain and groups is None and weights is None
         if u is None and plain and _cuda.on_gpu(logits, rule):
-            names = _class_names(classes, _cuda.checked_rows(logits).shape[1])
+            rows = _cuda.checked_rows(logits)
+            # As many as are looked at.
+            self._doubted(Logits.of(rows[:100]))
+            names = _class_names(classes, rows.shape[1])
             calibration = _cuda.calibration_of(
                 rule,
-                logits,
+                rows,
                 labels,
                 alphas=self._levels(None)[0],
                 names=names,

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import _conformax
-from ._inputs import as_labels
+from ._inputs import as_labels, from_device
 from ._sets import PredictionSets
 
 # All bits set: no row.
@@ -38,7 +38,9 @@ def on_gpu(logits: Any, rule: _conformax.Score) -> bool:
 
 
 def checked_rows(logits: Any, classes: int | None = None) -> Any:
-    """The rows, end to end."""
+    """The rows, end to end. One dimension is one row."""
+    if logits.dim() == 1:
+        logits = logits[None]
     if logits.dim() != 2:
         raise ValueError(f"logits must have two dimensions, rows and classes, got {logits.dim()}")
     if logits.shape[1] == 0:
@@ -97,20 +99,18 @@ def score_labels(rule: _conformax.Score, logits: Any, labels: Any, masked: str =
 
 
 class LabelScores:
-    """Scores on the device that nobody has looked at yet; `check` raises where a row or a label has none."""
+    """Scores on the device that nobody has looked at yet; `check` raises where a row or a label has none.
+
+    Labels are a tensor of integers, one a row.
+    """
 
     def __init__(self, rule: _conformax.Score, logits: Any, labels: Any, masked: str = "allowed") -> None:
         import torch
 
         rows = checked_rows(logits)
-        labels = torch.as_tensor(labels, device=rows.device)
-        if labels.dim() != 1:
-            raise ValueError(f"labels must have one dimension, a class per row, got {labels.dim()}")
         if labels.shape[0] != rows.shape[0]:
             raise ValueError(f"there are {rows.shape[0]} rows of logits but {labels.shape[0]} labels")
-        if labels.is_floating_point() or labels.dtype == torch.bool:
-            raise TypeError(f"labels must be integers (or names, where `classes` are given), got {labels.dtype}")
-        self._labels = labels.to(torch.int64).contiguous()
+        self._labels = labels.to(rows.device, torch.int64).contiguous()
         self._launches, self._masked = _Launches(rule, rows), masked
         self.scores = self._launches.empty(rows.shape[0], torch.float64)
         if len(rows):
@@ -304,10 +304,12 @@ class CudaPredictionSets:
         threshold: float,
         alpha: float | None = None,
         classes: Sequence[Any] | None = None,
+        labels_are: str | None = None,
     ) -> None:
         self.offsets, self.indices = offsets, indices
         self.n_classes = int(logits.shape[1])
         self.classes = None if classes is None else np.asarray(classes)
+        self.labels_are = labels_are
         self.alpha, self.threshold = alpha, threshold
         self._logits, self._rule = logits, rule
         self._probabilities: Any = None
@@ -338,9 +340,10 @@ class CudaPredictionSets:
         """Whether each row's set holds its label."""
         import torch
 
-        truth = torch.as_tensor(labels, device=self.indices.device)
-        if len(truth) != len(self):
-            raise ValueError(f"there are {len(self)} sets but {len(truth)} labels")
+        known = as_labels(from_device(labels), self.n_classes, self.classes, self.labels_are)
+        if len(known) != len(self):
+            raise ValueError(f"there are {len(self)} sets but {len(known)} labels")
+        truth = torch.from_numpy(known.astype(np.int64)).to(self.indices.device)
         row = torch.repeat_interleave(torch.arange(len(self), device=truth.device), self.sizes)
         found = torch.zeros(len(self), dtype=torch.bool, device=truth.device)
         found[row[self.indices == truth[row]]] = True
@@ -353,6 +356,7 @@ class CudaPredictionSets:
             self.indices.cpu().numpy(),
             n_classes=self.n_classes,
             classes=self.classes,
+            labels_are=self.labels_are,
             alpha=self.alpha,
             threshold=self.threshold,
             probabilities=lambda: self.probabilities.cpu().numpy(),
@@ -363,6 +367,20 @@ class CudaPredictionSets:
 
     def __repr__(self) -> str:
         return f"Cuda{self.cpu()!r}"
+
+
+def class_indices(labels: Any, classes: int, names: np.ndarray | None = None, labels_are: str | None = None) -> Any:
+    """A tensor of the classes that labels mean by the host's rule.
+
+    Integers that can only be indices stay where they are: the kernels look whether they are classes.
+    """
+    import torch
+
+    whole = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+    if isinstance(labels, torch.Tensor) and labels.dtype in whole and labels.dim() == 1:
+        if names is None and labels_are in (None, "indices"):
+            return labels
+    return torch.from_numpy(as_labels(labels, classes, names, labels_are).astype(np.int64))
 
 
 def calibration_of(
@@ -376,16 +394,8 @@ def calibration_of(
     masked: str,
 ) -> _conformax.Calibration:
     """What calibrating on the device gives: byte for byte what the CPU gives for the same rows."""
-    import torch
-
     rows = checked_rows(logits)
-    if names is not None:
-        if isinstance(labels, torch.Tensor):
-            labels = labels.cpu().numpy()
-        labels = torch.from_numpy(as_labels(labels, rows.shape[1], names, labels_are).astype(np.int64))
-    elif not isinstance(labels, torch.Tensor):
-        labels = torch.from_numpy(as_labels(labels, rows.shape[1]).astype(np.int64))
-    found = score_labels(rule, rows, labels, masked)
+    found = score_labels(rule, rows, class_indices(labels, rows.shape[1], names, labels_are), masked)
     return _conformax.Calibration.from_scores(
         rule,
         found.cpu().numpy(),
@@ -407,7 +417,14 @@ def sets_of(model: Any, logits: Any, wanted: list[str]) -> list[CudaPredictionSe
         offsets, packed = find_sets(rule, rows, threshold, model.masked, model.empty)
         found.append(
             CudaPredictionSets(
-                offsets, packed, logits=rows, rule=rule, threshold=threshold, alpha=float(level), classes=model._names
+                offsets,
+                packed,
+                logits=rows,
+                rule=rule,
+                threshold=threshold,
+                alpha=float(level),
+                classes=model._names,
+                labels_are=model.labels_are,
             )
         )
     return found
@@ -416,7 +433,8 @@ def sets_of(model: Any, logits: Any, wanted: list[str]) -> list[CudaPredictionSe
 def probabilities_of(model: Any, logits: Any, wanted: list[str]) -> list[Any]:
     """Rows × classes probabilities of a calibrated classifier at each level."""
     return [
-        dense(sets.offsets, sets.indices, sets.probabilities, logits.shape) for sets in sets_of(model, logits, wanted)
+        dense(sets.offsets, sets.indices, sets.probabilities, (len(sets), sets.n_classes))
+        for sets in sets_of(model, logits, wanted)
     ]
 
 

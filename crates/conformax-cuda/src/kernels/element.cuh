@@ -133,6 +133,10 @@ __device__ __forceinline__ Real larger(Real a, Real b) {
 
 __device__ __forceinline__ Real positive(Real x) { return x > 0 ? x : (Real)0; }
 
+// A difference rounded down: less than `top`, however large that is, so that what is above it holds the top itself.
+__device__ __forceinline__ float below(float top, float reach) { return __fsub_rd(top, reach); }
+__device__ __forceinline__ double below(double top, double reach) { return __dsub_rd(top, reach); }
+
 // Products and quotients of a step that the next one makes good; products that are never fused with a sum.
 __device__ __forceinline__ float quick_ratio(float a, float b) { return __fdividef(a, b); }
 __device__ __forceinline__ double quick_ratio(double a, double b) { return a / b; }
@@ -159,7 +163,7 @@ __device__ __forceinline__ double raised_by(double y, double sum) {
 __device__ __forceinline__ float product(float a, float b) { return __fmul_rn(a, b); }
 __device__ __forceinline__ double product(double a, double b) { return __dmul_rn(a, b); }
 
-// Functions of the width of their argument. Where every formula is compiled (KIND 5) they are not inlined: loops over
+// Functions of the width of their argument. Where several formulas are compiled (KIND 5) they are not inlined: loops over
 // registers are unrolled, and thirty copies of each take ten seconds to compile.
 #if KIND == 5
 #define HEAVY __noinline__

@@ -169,7 +169,7 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
     typedef WarpTeam<LANES> Team;
     __shared__ unsigned short places[THREADS * VALUES];
     unsigned short *own_at = places + threadIdx.x / LANES * (LANES * VALUES);
-    const Real top = root.top, bound = top - quick_ratio((Real)1.000001, (Real)index.scale);
+    const Real top = root.top, bound = below(top, quick_ratio((Real)1.000001, (Real)index.scale));
     const bool lost = is_lost(top, index);
     const Stored *from = all.z + row * all.classes;
     Stored *to = all.p + row * all.classes;
@@ -230,6 +230,7 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
         mass[i] = 0.0, steep[i] = 0;
         if (i * LANES < most) {
             double slack = 1.0 - (depth + (double)near[i]);
+            steep[i] = infinity();
             if (slack > 0.0) {
                 mass[i] = short_power(slack, index.delta);
                 steep[i] = (float)index.delta * quick_ratio(1.0f, (float)slack);
@@ -246,9 +247,13 @@ __device__ __forceinline__ void write_listed(const Rows &all, i64 row, bool mine
     Team::sync();
 #pragma unroll
     for (int i = 0; i < DEALT; ++i) {
-        // A label on the very edge has no mass, and an endless fall.
         float fall = steep[i] * last;
-        Real left = mass[i] > 0.0 && fall < 1.0f ? (Real)(mass[i] - mass[i] * fall) : (Real)0;
+        Real left = (Real)(mass[i] - mass[i] * fall);
+        // Beside the edge the step is not small: there it decides who is in.
+        if (!(fabsf(fall) < 0.0625f)) {
+            double slack = 1.0 - (depth + (double)near[i]) - last;
+            left = slack > 0.0 ? quick_power((float)slack, (float)index.delta) : (Real)0;
+        }
         if (!close) left = mass_of(near[i], root, index);
         if (mine && !lost && left > 0) to[at[i]] = narrow(left);
     }
@@ -294,7 +299,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, HELD_BLOCKS) forward_held(
     // is stored and only those within reach move on to the next place: a store is cheaper than a branch.
     __shared__ Real columns[(VALUES + 1) * THREADS];
     Real *column = columns + threadIdx.x;
-    Real bound = index.kind == 0 ? -infinity() : top - quick_ratio((Real)1.000001, (Real)index.scale);
+    Real bound = index.kind == 0 ? -infinity() : below(top, quick_ratio((Real)1.000001, (Real)index.scale));
     u32 begin = (u32)__cvta_generic_to_shared(column), next = begin;
 #pragma unroll
     for (int i = 0; i < VALUES; ++i) store_and_step<THREADS * sizeof(Real)>(next, z[i], bound);
@@ -601,7 +606,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
                 atomicMax(&list.top, key_of(run));
             }
         }
-        Real bound = run - reach;
+        Real bound = below(run, reach);
         if (start == 0) region.take(edge > bound, edge, edge_at);
         Real highest = most[0];
 #pragma unroll
@@ -649,58 +654,55 @@ extern "C" __global__ void __launch_bounds__(THREADS) forward_wide(Rows all) {
         }
         fits = !__syncthreads_or(region.count > REGION);
     }
+    int before = 0, total = 0;
     if (fits) {
         region.filter(top, index);
         if (threadIdx.x % 32 == 0) counts[warp] = region.count;
         __syncthreads();
-        int before = 0, total = 0;
         for (int w = 0; w < WARPS; ++w) {
             before += w < warp ? counts[w] : 0;
             total += counts[w];
         }
-        if (KIND < 3 && total <= FEW) {
-            // One warp is enough for a few, and has not to wait for the others at every step.
-            __shared__ Gap few[FEW];
-            for (int i = threadIdx.x % 32; i < region.count; i += 32) few[before + i] = gap_of(top, region.z[i], index);
-            __syncthreads();
-            if (warp == 0) {
-                solve<WarpTeam<32>>(root, [&](auto f) {
-                    for (int i = threadIdx.x; i < total; i += 32) f(few[i]);
-                }, index);
-                if (threadIdx.x == 0) found = root;
-            }
-            __syncthreads();
-            root = found;
-        } else {
-            solve<BlockTeam>(root, [&](auto f) {
-                for (int i = threadIdx.x % 32; i < region.count; i += 32) f(gap_of(top, region.z[i], index));
-            }, index);
+    }
+#endif
+    // The labels that take part: those of the list, or all. One loop for both: every step of every formula has it
+    // inlined, and a first call waits for the compiler.
+    auto each = [&](auto f) {
+        u32 end = fits ? region.count : all.classes, step = fits ? 32 : THREADS;
+        for (u32 at = threadIdx.x % step; at < end; at += step) {
+            f(gap_of(top, fits ? region.z[at] : widen(from[at]), index), fits ? region.at[at] : at);
         }
+    };
+#if KIND != 0
+    if (KIND < 3 && fits && total <= FEW) {
+        // One warp is enough for a few, and has not to wait for the others at every step.
+        __shared__ Gap few[FEW];
+        for (int i = threadIdx.x % 32; i < region.count; i += 32) few[before + i] = gap_of(top, region.z[i], index);
+        __syncthreads();
+        if (warp == 0) {
+            solve<WarpTeam<32>>(root, [&](auto f) {
+                for (int i = threadIdx.x; i < total; i += 32) f(few[i]);
+            }, index);
+            if (threadIdx.x == 0) found = root;
+        }
+        __syncthreads();
+        root = found;
     } else {
         solve<BlockTeam>(root, [&](auto f) {
-            for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index));
+            each([&](Gap g, u32) { f(g); });
         }, index);
     }
-    if (fits) {
-        add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
-            for (int i = threadIdx.x % 32; i < region.count; i += 32) {
-                f(gap_of(top, region.z[i], index), region.at[i]);
-            }
-        });
+#endif
+    add_loss<BlockTeam>(all, row, true, root, index, each);
 #if JOB == 0
+    if (fits) {
         Real share = share_of(root, index);
         for (int i = threadIdx.x % 32; i < region.count; i += 32) {
             Real mass = mass_of(gap_of(top, region.z[i], index), root, index) * share;
             if (mass > 0) to[region.at[i]] = narrow(mass);
         }
-#endif
         return;
     }
-#endif
-    add_loss<BlockTeam>(all, row, true, root, index, [&](auto f) {
-        for (u32 k = threadIdx.x; k < all.classes; k += THREADS) f(gap_of(top, widen(from[k]), index), k);
-    });
-#if JOB == 0
     write_row(from, to, all.classes, root, index);
 #endif
 }

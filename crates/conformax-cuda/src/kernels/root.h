@@ -31,7 +31,8 @@ BOTH Index index_of(double gamma, double scale, double delta, const double *gamm
 
 BOTH bool is_kind(const Index &index, int kind) {
 #if KIND == 5
-    return index.kind == kind;
+    // Rows of 1.5 and 2 are powers like any other.
+    return kind != 1 && kind != 2 && index.kind == kind;
 #else
     return KIND == kind;
 #endif

@@ -27,7 +27,7 @@ def entmax(z: Tensor, gamma: float | Tensor = 1.5, dim: int = -1) -> Tensor:
     if z.is_cuda and _kernels.usable(z):
         return _on_gpu(z, gamma, dim)
     last = z.movedim(dim, -1)
-    if isinstance(gamma, Tensor) and gamma.numel() > 1:
+    if isinstance(gamma, Tensor) and gamma.numel() != 1:
         per_row = gamma.movedim(dim, -1) if gamma.dim() == z.dim() else gamma
         p = _InOperations.apply(last, per_row)
     elif in_rust(z):
