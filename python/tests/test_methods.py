@@ -159,7 +159,8 @@ def test_clusters_and_ranks():
     assert all(place[row, label] <= ranks[label] for row, label in zip(np.repeat(np.arange(50), sets.sizes), sets.indices))
     with pytest.raises(ValueError, match="too few rows of each class to find clusters at alpha = 0.1: the rarest class has 9"):
         # Enough of each class for a plan, but not for a class among those that cluster.
-        SplitConformalClassifier(alpha=0.1, clusters=True).calibrate(np.eye(60)[np.tile(range(60), 9)], np.tile(range(60), 9))
+        every = np.tile(np.arange(60), 9)
+        SplitConformalClassifier(alpha=0.1, clusters=True).calibrate(9 * np.eye(60)[every], every)
 
 
 def test_clusters_and_ranks_are_those_that_the_core_finds_on_other_rows():
