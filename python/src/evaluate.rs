@@ -74,8 +74,6 @@ pub struct Evaluator {
     levels: Vec<KeptLevel>,
     /// Of the groups that rows are counted by.
     names: Vec<String>,
-    /// Whether these come with the rows; otherwise they are of true labels.
-    by_column: bool,
 }
 
 #[pymethods]
@@ -125,8 +123,7 @@ impl Evaluator {
         if let Scheme::Risk(loss) = &model.scheme {
             evaluator = evaluator.losing(loss.clone()).map_err(value_error)?;
         }
-        let by_column = by == Some("group");
-        Ok(Self { names, by_column, inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
+        Ok(Self { names, inner: Mutex::new(evaluator.watching_for(model.rows())), model, levels })
     }
 
     /// Takes in rows with their true labels.
@@ -180,9 +177,11 @@ impl Evaluator {
                 .map(|level| verdict_name(tally.verdict(level, &kept.thresholds, self.model.law_is(kept))));
             out.set_item("verdict", verdict)?;
             out.set_item("mean_loss", evaluated.losses.get(place))?;
-            if let Some(groups) = evaluated.groups.get(place) {
+            if let Some((taxonomy, groups)) = evaluated.taxonomy.as_ref().zip(evaluated.groups.get(place)) {
                 let by_group = PyDict::new(py);
-                let verdicts = self.model.group_verdicts(kept, self.by_column, groups);
+                // Rows of a model by group are counted by its own groups alone.
+                let column = self.model.beside.column.as_deref();
+                let verdicts = self.model.group_verdicts(kept, (taxonomy, column), groups);
                 let counted = self.names.iter().zip(groups).zip(verdicts);
                 let present = groups.iter().filter(|tally| tally.n > 0).count();
                 for ((name, tally), verdict) in counted.filter(|((_, tally), _)| tally.n > 0) {
@@ -191,7 +190,8 @@ impl Evaluator {
                     entry.set_item("coverage", tally.coverage())?;
                     entry.set_item("average_size", tally.average_size())?;
                     entry.set_item("interval", tally.interval(CONFIDENCE, present))?;
-                    entry.set_item("verdict", self.model.law_holds().then_some(verdict_name(verdict)))?;
+                    let verdict = verdict.filter(|_| self.model.law_holds()).map(verdict_name);
+                    entry.set_item("verdict", verdict)?;
                     by_group.set_item(name, entry)?;
                 }
                 out.set_item("groups", by_group)?;

@@ -1,6 +1,7 @@
 """Coverage where it matters, against the independent oracle's values (see fixtures/golden/README.md)."""
 
 import json
+import pickle
 import warnings
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import conformax
-from conformax import AdaptiveLevel, Alarm, ConformaxWarning, SplitConformalClassifier
+from conformax import AdaptiveLevel, Alarm, ConformaxWarning, SplitConformalClassifier, _conformax
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,7 @@ def test_equal_weights_and_a_severity_of_one_are_split_conformal(rows):
     assert rows.sets(severe) == wanted
 
 
-def test_clusters_ranks_and_priors(rows):
+def test_clusters_and_ranks():
     rng = np.random.default_rng(0)
     labels = rng.integers(12, size=4_000)
     logits = rng.normal(size=(4_000, 12)) + 3 * np.eye(12)[labels] * np.where(labels < 6, 1, 0.4)[:, None]
@@ -156,10 +157,59 @@ def test_clusters_ranks_and_priors(rows):
     sets = cut.predict_set(fresh)
     place = (fresh[:, None, :] >= fresh[:, :, None]).sum(axis=2)
     assert all(place[row, label] <= ranks[label] for row, label in zip(np.repeat(np.arange(50), sets.sizes), sets.indices))
-    shares = np.bincount(labels, minlength=12) / len(labels)
-    adjusted = SplitConformalClassifier(alpha=0.1, prior=shares).calibrate(logits, labels)
-    by_hand = SplitConformalClassifier(alpha=0.1).calibrate(logits - np.log(shares), labels)
-    assert adjusted.threshold_ == pytest.approx(by_hand.threshold_)
+    with pytest.raises(ValueError, match="too few rows of each class to find clusters at alpha = 0.1: the rarest class has 9"):
+        # Enough of each class for a plan, but not for a class among those that cluster.
+        every = np.tile(np.arange(60), 9)
+        SplitConformalClassifier(alpha=0.1, clusters=True).calibrate(9 * np.eye(60)[every], every)
+
+
+def test_clusters_and_ranks_are_those_that_the_core_finds_on_other_rows():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(12, size=4_000)
+    logits = rng.normal(size=(4_000, 12)) + 3 * np.eye(12)[labels] * np.where(labels < 6, 1, 0.4)[:, None]
+    labels = labels.astype(np.uint32)
+    score = SplitConformalClassifier()._rule()
+    everything = np.arange(4_000)
+
+    def by_class(some, **options):
+        calibrator = _conformax.Calibrator(score, 12, rule=_conformax.Rule(**options))
+        calibrator.extend(logits[some], labels[some])
+        return calibrator
+
+    chosen, count, wanted = _conformax.cluster_plan(np.bincount(labels, minlength=12).tolist(), "0.1", 4_000, 0)
+    rest = np.setdiff1d(everything, chosen)
+    for asked, number in ((2, 2), (True, count)):
+        cp = SplitConformalClassifier(alpha=0.1, clusters=asked).calibrate(logits, labels)
+        clusters = by_class(chosen, by="class").cluster(number, wanted, 0)
+        again = by_class(rest, by="cluster", clusters=clusters).finish(["0.1"])
+        assert cp._calibration.clusters == clusters and cp.n_calibration_ == len(rest)
+        assert cp.threshold_.tolist() == again.thresholds("0.1")[1]
+
+    keep, tuning = _conformax.tuning_split(4_000, _conformax.TUNING_FRACTION, 0)
+    cp = SplitConformalClassifier(alpha=0.1, truncate_ranks=True).calibrate(logits, labels)
+    ranks = _conformax.choose_ranks(logits[tuning], labels[tuning], "0.1")
+    assert ranks != _conformax.choose_ranks(logits[keep], labels[keep], "0.1")
+    again = by_class(keep, by="class", ranks=ranks).finish(["0.1"])
+    assert cp._calibration.ranks == ranks and cp.n_calibration_ == len(keep) == 2_400
+    assert cp.threshold_.tolist() == again.thresholds("0.1")[1]
+
+
+def test_a_prior_is_taken_out_of_the_rows_that_are_predicted(rows, tmp_path):
+    shares = np.array([0.3, 0.02, 0.05, 0.2, 0.1, 0.13, 0.15, 0.05])
+    logits = rows.logits - _conformax.logarithms(shares)
+    adjusted = SplitConformalClassifier(alpha=0.1, prior=shares)
+    adjusted.calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
+    by_hand = SplitConformalClassifier(alpha=0.1).calibrate(logits[: rows.n], rows.labels[: rows.n])
+    assert adjusted.threshold_ == by_hand.threshold_
+    wanted = rows.sets(by_hand, logits=logits[rows.n :])
+    assert rows.sets(by_hand) != wanted
+    adjusted.save(tmp_path / "model.json")
+    loaded = SplitConformalClassifier.load(tmp_path / "model.json")
+    for cp in (adjusted, loaded, pickle.loads(pickle.dumps(loaded))):
+        assert rows.sets(cp) == wanted
+        p = by_hand.predict_p(logits[rows.n :])
+        np.testing.assert_array_equal(cp.predict_p(rows.logits[rows.n :]), p)
+        np.testing.assert_array_equal(cp.predict(rows.logits[rows.n :]), by_hand.predict(logits[rows.n :]))
 
 
 def test_evaluation_counts_groups_apart(rows):
@@ -195,10 +245,14 @@ def test_evaluation_counts_groups_apart(rows):
     assert result.mean_loss == pytest.approx(1 - result.coverage)
 
 
-def test_too_few_rows_of_a_class_are_named(rows):
+def test_too_few_rows_of_a_class_or_group_are_named(rows):
     with pytest.warns(ConformaxWarning, match=r"of 0 \(50 rows\).* each needs at least 99"):
         cp = SplitConformalClassifier(alpha=0.01, by="class").calibrate(rows.logits[: rows.n], rows.labels[: rows.n])
     assert np.isinf(cp.threshold_).all()
+    groups = np.where(np.arange(rows.n) < 5, "few", "many")
+    with pytest.warns(ConformaxWarning, match=r"for alpha = 0.1 of few \(5 rows\), .* each needs at least 9"):
+        cp = SplitConformalClassifier(by="group").calibrate(rows.logits[: rows.n], rows.labels[: rows.n], groups=groups)
+    assert np.isinf(cp.threshold_).tolist() == [True, False]
 
 
 def test_what_does_not_fit_is_refused(rows):
@@ -212,7 +266,15 @@ def test_what_does_not_fit_is_refused(rows):
         "needs the groups": lambda: calibrate(by="group"),
         "shape": lambda: calibrate({"weights": [1.0]}),
         "weight of row 3": lambda: calibrate({"weights": np.where(np.arange(rows.n) == 3, -1.0, 1.0)}),
-        "at least one weight": lambda: calibrate({"weights": np.zeros(rows.n)}),
+        "weight of row 7 must be a finite number of at least 0, got NaN": lambda: calibrate(
+            {"weights": np.where(np.arange(rows.n) == 7, np.nan, 1.0)}
+        ),
+        "at least one weight must be positive": lambda: calibrate({"weights": np.zeros(rows.n)}),
+        "weight of class 2 must be a finite number of at least 0, got NaN": lambda: calibrate(
+            label_weights=[1, 1, np.nan, 1, 1, 1, 1, 1]
+        ),
+        "one weight must be positive, and all are 0": lambda: calibrate(label_weights=[0] * 8),
+        "at least one severity must be positive": lambda: calibrate(severity=[0] * 8),
         "by and severity": lambda: calibrate(by="class", severity=[1] * 8),
         "8 classes": lambda: calibrate(by=[0, 1]),
         "one per class": lambda: calibrate(severity=[1, 2]),
@@ -226,8 +288,14 @@ def test_what_does_not_fit_is_refused(rows):
     cp = calibrate({"groups": rows.groups[: rows.n]}, by="group")
     with pytest.raises(ValueError, match="'south', which is none of those that calibrated"):
         cp.predict_set(rows.logits[:1], groups=["south"])
+    with pytest.raises(ValueError, match="'south', which is none of those that calibrated"):
+        cp.evaluate(rows.logits[rows.n :], rows.labels[rows.n :], groups=["south"] * (len(rows.labels) - rows.n))
     with pytest.raises(ValueError, match="give the groups"):
         cp.predict_set(rows.logits[:1])
+    weighted = calibrate({"weights": np.ones(rows.n)})
+    for bad, shown in ((-1.0, "-1"), (np.nan, "NaN")):
+        with pytest.raises(ValueError, match=f"weight of row 1 must be a finite number of at least 0, got {shown}"):
+            weighted.predict_set(rows.logits[:2], weights=[1.0, bad])
 
 
 def test_what_is_no_number_is_named_by_argument_and_place(rows):
@@ -287,6 +355,31 @@ def test_the_gate_holds_every_group(rows):
             assert found.groups["west"]["verdict"] == "too low"
             with pytest.raises(ValueError, match="too low to be chance"):
                 found.expect_coverage()
+        # A bound on a loss says nothing of coverage, by whatever rows are counted.
+        severe = SplitConformalClassifier(alpha=0.1, severity=[1] * 8).calibrate(logits[:n], labels[:n])
+        for apart in ({}, {"groups": of}, {"by": "class"}):
+            found = severe.evaluate(many, truth, **apart)
+            assert {group["verdict"] for group in (found.groups or {}).values()} <= {None}
+            assert "short of" not in str(found)
+            with pytest.raises(ValueError, match="no law to be held to here: .* coverage is not promised"):
+                found.expect_coverage()
+
+
+def test_classes_of_no_cluster_are_promised_nothing(rows, tmp_path):
+    # The last class has too few rows to be clustered.
+    counts, rng = [40] * 59 + [9], np.random.default_rng(0)
+    labels = np.repeat(np.arange(60), counts)
+    logits = rng.normal(size=(len(labels), 60)) + 4 * np.eye(60)[labels]
+    with _quiet():
+        cp = SplitConformalClassifier(alpha=0.1, clusters=True).calibrate(logits, labels)
+    assert cp._calibration.clusters[-1] is None and cp.groups_[-1] == "no cluster"
+    assert "(classes of no cluster are promised nothing)" in cp.promise_
+    truth = np.concatenate([np.repeat(np.arange(59), 40), np.full(40, 59)])
+    new = rng.normal(size=(len(truth), 60)) + 4 * np.eye(60)[truth]
+    new[truth == 59, 59] -= 20
+    found = cp.evaluate(new, truth)
+    assert found.groups["no cluster"]["coverage"] == 0 and found.groups["no cluster"]["verdict"] is None
+    assert found.expect_coverage() is found
 
 
 def test_weights_and_columns_go_by_name(rows, tmp_path):

@@ -222,13 +222,14 @@ fn find_clusters(
         Ok(())
     })?;
     source.rewind()?;
-    let Some(plan) = ClusterPlan::for_counts(&counts, alpha) else {
-        return Err(Failure::error(format!(
+    let too_few = || {
+        Failure::error(format!(
             "too few rows of each class, or classes, to find clusters at alpha = {alpha}: of {classes} classes the rarest \
              has {}; calibrate on more, or give clusters of your own with --by FILE",
-            rows(counts.iter().copied().filter(|count| *count > 0).min().unwrap_or(0))
-        )));
+            rows(counts.iter().copied().min().unwrap_or(0))
+        ))
     };
+    let plan = ClusterPlan::for_counts(&counts, alpha).ok_or_else(too_few)?;
     let mut calibrator = calibrator(args.score.spec()?, classes, args.masked.into())?.by(Taxonomy::Label)?;
     let calibrating = Calibrating::NotClustering(plan, SEED);
     let mut source = for_each_block(source, "clustering", console, |block, _| {
@@ -237,6 +238,9 @@ fn find_clusters(
     source.rewind()?;
     let found = calibrator.finish()?;
     let clusters = cluster_classes(found.groups(), wanted.unwrap_or(plan.clusters), plan.rows_wanted, SEED)?;
+    if clusters.iter().all(Option::is_none) {
+        return Err(too_few());
+    }
     let scheme = Scheme::Groups(Taxonomy::Cluster(clusters));
     Ok(Prepared { source, scheme, ranks: None, calibrating, choosing: Some(found.rows().clone()) })
 }
@@ -604,28 +608,16 @@ impl ShownLevel {
     }
 
     fn groups(model: &Model, kept: &KeptLevel) -> Vec<ShownGroup> {
-        let levels = kept.group_levels();
-        let thresholds: Vec<f64> = match (&model.scheme, &kept.thresholds) {
-            // Thresholds of clusters are kept by label.
-            (Scheme::Groups(Taxonomy::Cluster(clusters)), Thresholds::PerLabel(of_label)) => {
-                let label = |cluster: usize| {
-                    let rest = levels.len() - 1;
-                    let of = |own: &Option<u32>| own.map_or(rest, |own| own as usize);
-                    clusters.iter().position(|own| of(own) == cluster)
-                };
-                (0..levels.len()).filter_map(label).map(|label| of_label[label]).collect()
-            }
-            (_, Thresholds::PerLabel(of_each) | Thresholds::PerGroup(of_each)) => of_each.clone(),
-            (_, Thresholds::One(_) | Thresholds::ByWeight(_)) => Vec::new(),
-        };
+        let (levels, rest) = (kept.group_levels(), model.no_cluster());
         let shown = |(place, (group, threshold)): (usize, (String, f64))| {
             let level = levels.get(place).copied();
-            let law = level.map(|level| {
+            let law = level.filter(|_| rest != Some(place)).map(|level| {
                 let interval = Thresholds::One(threshold).law(level).interval(CONFIDENCE);
                 interval.expect("a confidence is a probability")
             });
             ShownGroup { group, threshold, n: level.map(|level| level.n()), coverage_interval: law }
         };
+        let thresholds = model.group_thresholds(kept);
         model.group_names().into_iter().zip(thresholds).enumerate().map(shown).collect()
     }
 }

@@ -129,9 +129,7 @@ pub(crate) fn judge(
     warn_of_few_rows(model, levels, console)?;
     let law_holds = model.law_holds() && honest == Honest::Yes;
     let results = levels.iter().zip(&evaluated.tallies).enumerate().map(|(place, (kept, tally))| {
-        let by_group = evaluated.groups.get(place).map_or(Vec::new(), |tallies| {
-            GroupEvaluation::all(model, kept, column.as_deref(), &groups, tallies)
-        });
+        let by_group = GroupEvaluation::all(model, (place, kept), (column.as_deref(), &groups), &evaluated);
         let loss = evaluated.losses.get(place).copied();
         Evaluation::new(model, kept, tally, law_holds, (by_group, loss))
     });

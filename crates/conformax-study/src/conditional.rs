@@ -138,7 +138,6 @@ impl Study {
             test: all.pick(&split.test),
         };
         let seed = self.seed.wrapping_add(number);
-        let counts = parts.calibration.counts();
         for way in WAYS {
             let (models, evaluated) = match way {
                 Way::PriorAdjusted => self.models(way, &parts.adjusted()?, seed)?,
@@ -152,7 +151,7 @@ impl Study {
                     ..record(model, &evaluated, place, *alpha)?
                 });
                 if number == 0 {
-                    let classes = class_coverage(&evaluated, place, *alpha, &counts)?;
+                    let classes = class_coverage(&evaluated, place, *alpha, &model.counts)?;
                     results.classes.extend(classes.into_iter().map(|class| ClassCoverage {
                         benchmark: benchmark.name.clone(),
                         procedure: way.name().to_owned(),
@@ -183,23 +182,25 @@ impl Study {
     ) -> Result<(Vec<LevelModel>, Evaluated)> {
         let Parts { calibration, tuning, calibrating, test } = parts;
         let classes = test.classes;
-        let every_level = |calibration: Calibration<EntmaxScore>| {
-            self.levels.iter().map(|alpha| LevelModel::of(&calibration, *alpha)).collect::<Vec<_>>()
+        let every_level = |taxonomy: Taxonomy, rows: &Owned<T>| -> Result<Vec<_>> {
+            let calibration = calibrated(taxonomy, rows)?;
+            Ok(self.levels.iter().map(|alpha| LevelModel::of(&calibration, rows, *alpha)).collect())
         };
         let models = match way {
-            Way::Marginal => every_level(calibrated(Taxonomy::All, calibration)?),
-            Way::PriorAdjusted => every_level(calibrated(Taxonomy::All, calibrating)?),
-            Way::ByClass => every_level(calibrated(Taxonomy::Label, calibration)?),
+            Way::Marginal => every_level(Taxonomy::All, calibration)?,
+            Way::PriorAdjusted => every_level(Taxonomy::All, calibrating)?,
+            Way::ByClass => every_level(Taxonomy::Label, calibration)?,
             // How many rows cluster, and where ranks are cut, depends on the level.
             Way::Clustered => {
                 let clustered = |alpha: &Alpha| {
                     let Some(plan) = ClusterPlan::for_counts(&calibration.counts(), *alpha) else {
-                        return Ok(LevelModel::of(&calibrated(Taxonomy::All, calibration)?, *alpha));
+                        let one = calibrated(Taxonomy::All, calibration)?;
+                        return Ok(LevelModel::of(&one, calibration, *alpha));
                     };
                     let (clustering, rest) = calibration.divided(|row| plan.clusters_row(row, seed));
                     let found = calibrated(Taxonomy::Label, &clustering)?;
                     let clusters = cluster_classes(found.groups(), plan.clusters, plan.rows_wanted, seed)?;
-                    Ok(LevelModel::of(&calibrated(Taxonomy::Cluster(clusters), &rest)?, *alpha))
+                    Ok(LevelModel::of(&calibrated(Taxonomy::Cluster(clusters), &rest)?, &rest, *alpha))
                 };
                 self.levels.iter().map(clustered).collect::<Result<_>>()?
             }
@@ -211,7 +212,7 @@ impl Study {
                         .by(Taxonomy::Label)?
                         .with_ranks(chooser.clone().finish(*alpha)?)?;
                     calibrator.extend(calibrating.labelled()?)?;
-                    Ok(LevelModel::of(&calibrator.finish()?, *alpha))
+                    Ok(LevelModel::of(&calibrator.finish()?, calibrating, *alpha))
                 };
                 self.levels.iter().map(truncated).collect::<Result<_>>()?
             }
@@ -250,13 +251,13 @@ impl<T: Logit> Parts<T> {
 /// What one level's calibration gave.
 struct LevelModel {
     predictor: Predictor<EntmaxScore>,
-    /// Rows that calibrated.
-    n: u64,
+    /// Rows of each class that calibrated.
+    counts: Vec<u64>,
 }
 
 impl LevelModel {
-    fn of(calibration: &Calibration<EntmaxScore>, alpha: Alpha) -> Self {
-        Self { predictor: calibration.at(alpha).0, n: calibration.n() }
+    fn of<T: Logit>(calibration: &Calibration<EntmaxScore>, rows: &Owned<T>, alpha: Alpha) -> Self {
+        Self { predictor: calibration.at(alpha).0, counts: rows.counts() }
     }
 }
 
@@ -294,7 +295,7 @@ fn record(
     };
     Ok(ConditionalRecord {
         alpha: alpha.value(),
-        n_cal: model.n,
+        n_cal: model.counts.iter().sum(),
         n_test: metrics.n,
         coverage: metrics.coverage,
         average_size: metrics.average_size,
@@ -306,7 +307,8 @@ fn record(
     })
 }
 
-/// The coverage of each class, and where it would lie by the law were the class calibrated by itself.
+/// The coverage of each class, and where it would lie by the law were the class calibrated by itself, on those of its
+/// rows that calibrated.
 fn class_coverage(
     evaluated: &Evaluated,
     place: usize,

@@ -150,8 +150,8 @@ impl Default for Scheme {
 }
 
 impl Scheme {
-    /// The error of a scheme for another number of classes.
-    pub(crate) fn check(&self, classes: usize) -> Result<()> {
+    /// The error of a scheme for another number of classes, or of weights that are none.
+    pub fn check(&self, classes: usize) -> Result<()> {
         let per_label = |what, got| match got == classes {
             true => Ok(()),
             false => Err(Error::PerLabel { what, wanted: classes, got }),

@@ -23,6 +23,10 @@ type Point = [f64; QUANTILES.len()];
 /// let plan = ClusterPlan::for_counts(&[50; 100], Alpha::new(0.1)?).expect("enough rows");
 /// assert_eq!((plan.clusters, plan.rows_wanted, plan.share), (14, 9, (28, 50)));
 /// assert_eq!(ClusterPlan::for_counts(&[1, 1], Alpha::new(0.1)?), None);
+/// // A class without a row is the rarest.
+/// let counts = [&[50; 100][..], &[0]].concat();
+/// let plan = ClusterPlan::for_counts(&counts, Alpha::new(0.1)?).expect("enough rows");
+/// assert_eq!((plan.clusters, plan.share), (2, (5, 9)));
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,8 +43,7 @@ pub struct ClusterPlan {
 impl ClusterPlan {
     /// For so many rows of each class. `None` where there are too few for two clusters.
     pub fn for_counts(counts: &[u64], alpha: Alpha) -> Option<Self> {
-        let rarest = counts.iter().copied().filter(|count| *count > 0).min()?;
-        let least = rarest.max(alpha.rows_needed());
+        let least = counts.iter().copied().min()?.max(alpha.rows_needed());
         let common = counts.iter().filter(|count| **count >= least).count() as u64;
         // ⌊n_min·K'/(75 + K')⌋ rows of a class cluster, and half as many clusters are told apart by them.
         let wanted = u64::try_from(u128::from(least) * u128::from(common) / u128::from(75 + common)).ok()?;

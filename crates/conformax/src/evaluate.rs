@@ -124,6 +124,8 @@ pub struct Evaluated {
     pub tallies: Vec<Tally>,
     /// The same by group, where rows are told apart; by predictor and group.
     pub groups: Vec<Vec<GroupTally>>,
+    /// What these groups are, where rows are told apart.
+    pub taxonomy: Option<Taxonomy>,
     /// The mean loss of each predictor's sets, where one is measured.
     pub losses: Vec<f64>,
     /// Rows that had a part in the model.
@@ -316,6 +318,7 @@ impl<S: Score> Evaluator<S> {
         let mean = |total: &u128| self.loss.as_ref().map(|loss| loss.value(*total) / n);
         let losses = self.losses.iter().filter_map(mean).collect();
         let seen = self.overlap.finish(&self.model_rows);
-        Ok(Evaluated { tallies: self.tallies, groups: self.groups, losses, seen })
+        let Self { tallies, groups, taxonomy, .. } = self;
+        Ok(Evaluated { tallies, groups, taxonomy, losses, seen })
     }
 }

@@ -5,7 +5,7 @@ use crate::common::entmax;
 use crate::common::npy::golden;
 use conformax::{
     AdaptiveLevel, Alarm, Alpha, Calibration, Calibrator, CoverageLaw, EntmaxScore, Evaluator, GroupTally,
-    LabelShift, Level, Logits, Loss, Predictor, Promise, Scheme, Taxonomy, Thresholds, Tuner, Verdict,
+    LabelShift, Level, Logits, Loss, Predictor, Promise, Ranks, Scheme, Taxonomy, Thresholds, Tuner, Verdict,
     label_weights, pac_rank,
 };
 use serde_json::Value;
@@ -171,6 +171,31 @@ fn thresholds_and_sets_by_weight_are_those_of_the_oracle() {
         compared += 1;
     }
     assert_eq!(compared, 18, "weights of rows and of labels, at three indices and three levels");
+}
+
+/// Labels that stand too far down score infinity, and classes of no cluster go by the rows of all.
+#[test]
+fn p_values_say_what_sets_say_with_ranks_and_with_classes_of_no_cluster() {
+    let (_, rows) = methods();
+    let clusters = [Some(0), None, Some(1), Some(0), None, Some(1), Some(0), Some(1)];
+    let by = |gamma, taxonomy| Calibrator::new(entmax(gamma), rows.classes).unwrap().by(taxonomy).unwrap();
+    for gamma in [1.0, 1.5, 2.0] {
+        // The first classes may not stand far down, and so many of their rows do that their thresholds are infinite.
+        let ranks = Ranks::new((1..=rows.classes as u32).collect()).unwrap();
+        for (name, calibrator) in [
+            ("ranks", by(gamma, Taxonomy::Label).with_ranks(ranks).unwrap()),
+            ("no cluster", by(gamma, Taxonomy::Cluster(clusters.to_vec()))),
+        ] {
+            let mut calibrator = calibrator;
+            let labels = &rows.labels[..rows.n_cal];
+            calibrator.extend(rows.calibrating().labelled(labels).unwrap()).unwrap();
+            let calibration = calibrator.finish().unwrap();
+            for alpha in ["0.05", "0.1", "0.25", "0.5"] {
+                let name = format!("{name}, gamma {gamma}, alpha {alpha}");
+                assert_dual(&name, &calibration, alpha.parse().unwrap(), rows.test());
+            }
+        }
+    }
 }
 
 #[test]

@@ -63,7 +63,8 @@ class Evaluation(Mapping):
         evaluation."""
         judged = [group["verdict"] for group in (self.groups or {}).values()]
         if self.coverage_interval is None and not any(judged):
-            raise ValueError("coverage has no law to be held to here: evaluate a calibrated classifier on new rows")
+            why = "evaluate a calibrated classifier on new rows" if self.mean_loss is None else self.promise
+            raise ValueError(f"coverage has no law to be held to here: {why}")
         if self.verdict == "too low":
             low, high = self.coverage_interval
             raise ValueError(
@@ -119,7 +120,7 @@ class Evaluation(Mapping):
             lines.append(f"… {len(worst) - _SHOWN_GROUPS:,} more with a coverage no lower: see `groups`")
         wanted = 1 - self.alpha
         short = wanted - worst[0][1]["coverage"]
-        if short > 0:
+        if short > 0 and self.mean_loss is None:
             lines.append(
                 f"The worst of {len(worst):,} groups is {short:.4f} short of {wanted:g}. The worst of many always looks bad: "
                 f"only an interval that ends below {wanted:g} says more than chance, and they hold for all groups at once."

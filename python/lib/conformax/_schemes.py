@@ -111,11 +111,12 @@ def calibrate(
         strictest = min(alphas, key=float)
         counts = np.bincount(labels, minlength=n_classes).tolist()
         plan = _conformax.cluster_plan(counts, strictest, rows.shape[0], SEED)
+        too_few = ValueError(
+            f"too few rows of each class to find clusters at alpha = {strictest}: the rarest class has "
+            f"{min(counts)}; calibrate on more, or give clusters of your own with by"
+        )
         if plan is None:
-            raise ValueError(
-                f"too few rows of each class to find clusters at alpha = {strictest}: the rarest class has "
-                f"{min(count for count in counts if count)}; calibrate on more, or give clusters of your own with by"
-            )
+            raise too_few
         chosen, count, wanted = plan
         choosing = np.asarray(chosen, dtype=np.int64)
         keep = np.setdiff1d(np.arange(rows.shape[0]), choosing)
@@ -124,6 +125,8 @@ def calibrate(
         _blocks.extend(finder, some, labels[choosing], None if u is None else u[choosing], n_threads=n_threads)
         asked = scheme.clusters
         options["clusters"] = finder.cluster(count if asked is True else int(asked), wanted, SEED)
+        if options["clusters"] == [None] * n_classes:
+            raise too_few
     if scheme.truncate_ranks:
         keep, choosing = _conformax.tuning_split(rows.shape[0], _conformax.TUNING_FRACTION, SEED)
         strictest = min(alphas, key=float)

@@ -117,7 +117,9 @@ impl SchemeArgs {
         let of = |path: &Path, error: conformax::Error| Error::new(path, by_name(error, names));
         let scheme = if let Some(path) = &self.label_weights {
             beside.estimated = is_estimated(path);
-            Scheme::LabelWeights(read_label_weights(path, classes, names)?)
+            let scheme = Scheme::LabelWeights(read_label_weights(path, classes, names)?);
+            scheme.check(classes).map_err(|error| of(path, error))?;
+            scheme
         } else if let Some(path) = &self.severity {
             Scheme::Risk(Loss::severity(numbers(path)?).map_err(|error| of(path, error))?)
         } else if let Some(path) = &self.cost {

@@ -35,9 +35,10 @@ pub(super) fn expect_coverage(
     for ((kept, tally), groups) in levels.iter().zip(tallies).zip(by_group) {
         let (alpha, n) = (kept.alpha(), tally.n() as f64);
         let measured = share(tally.covered() as f64 / n, 4);
-        low.extend(groups.iter().filter_map(|group| too_low(kept, group, groups.len())));
+        let judged = groups.iter().filter(|group| group.verdict.is_some()).count();
+        low.extend(groups.iter().filter_map(|group| too_low(kept, group, judged)));
         let Some(level) = kept.level() else {
-            if groups.is_empty() {
+            if judged == 0 {
                 let promised = model.promise();
                 return Err(Failure::of_file(
                     path,
@@ -72,7 +73,7 @@ pub(super) fn expect_coverage(
 
 /// What to say of a group that is covered too seldom.
 fn too_low(kept: &KeptLevel, group: &GroupEvaluation, groups: usize) -> Option<String> {
-    let Verdict::TooLow(least) = group.verdict else { return None };
+    let Some(Verdict::TooLow(least)) = group.verdict else { return None };
     let n = group.n as f64;
     Some(format!(
         "coverage {} of the group {} at alpha = {} is below {}, which chance alone makes one of {groups} groups \

@@ -1,6 +1,6 @@
 //! How the sets of each group fared.
 
-use conformax::{GroupTally, Scheme, Taxonomy, Verdict};
+use conformax::{Evaluated, GroupTally, Scheme, Taxonomy, Verdict};
 use conformax_io::{KeptLevel, Model, Source, SourceOptions, printable, read_clusters};
 use serde::Serialize;
 
@@ -107,25 +107,23 @@ pub(super) struct GroupEvaluation {
     #[serde(skip)]
     pub(super) tally: GroupTally,
     #[serde(skip)]
-    pub(super) verdict: Verdict,
+    /// Where there is something that its coverage is held to.
+    pub(super) verdict: Option<Verdict>,
 }
 
 impl GroupEvaluation {
-    /// Every group with rows, worst coverage first.
+    /// Every group with rows, worst coverage first, where rows were told apart.
     pub(super) fn all(
         model: &Model,
-        kept: &KeptLevel,
-        column: Option<&str>,
-        names: &[String],
-        tallies: &[GroupTally],
+        (place, kept): (usize, &KeptLevel),
+        (column, names): (Option<&str>, &[String]),
+        evaluated: &Evaluated,
     ) -> Vec<Self> {
-        let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
-        // Groups of another column than the model's own have no law of theirs, however many there are.
-        let by_column = match (&model.scheme, &model.beside.column) {
-            (Scheme::Groups(Taxonomy::Group(_)), Some(own)) => column == Some(own),
-            _ => column.is_some(),
+        let Some((taxonomy, tallies)) = evaluated.taxonomy.as_ref().zip(evaluated.groups.get(place)) else {
+            return Vec::new();
         };
-        let verdicts = model.group_verdicts(kept, by_column, tallies);
+        let present = tallies.iter().filter(|tally| tally.n > 0).count().max(1);
+        let verdicts = model.group_verdicts(kept, (taxonomy, column), tallies);
         let mut all: Vec<Self> = (0..tallies.len())
             .filter(|group| tallies[*group].n > 0)
             .map(|group| {
@@ -146,7 +144,8 @@ impl GroupEvaluation {
     }
 }
 
-pub(super) fn group_table(groups: &[GroupEvaluation], wanted: f64) -> String {
+/// `wanted` is the coverage that is asked for, where some is.
+pub(super) fn group_table(groups: &[GroupEvaluation], wanted: Option<f64>) -> String {
     const SHOWN: usize = 20;
     let percent = CONFIDENCE * 100.0;
     let interval = format!("{percent} % interval, all at once");
@@ -173,8 +172,8 @@ pub(super) fn group_table(groups: &[GroupEvaluation], wanted: f64) -> String {
     if groups.len() > SHOWN {
         out += &format!("… and {} more; --json has them all\n", groups.len() - SHOWN);
     }
-    if let Some(worst) = groups.first().and_then(|group| group.coverage).filter(|coverage| *coverage < wanted)
-    {
+    let worst = groups.first().and_then(|group| group.coverage);
+    if let Some((worst, wanted)) = worst.zip(wanted).filter(|(worst, wanted)| worst < wanted) {
         out += &format!(
             "\nThe worst of {} groups is {} short of {wanted}. The worst of many always looks bad: only an interval \
              that ends below {wanted} says more than chance.\n",

@@ -45,9 +45,9 @@ pub(super) struct Evaluation {
     mean_loss: Option<f64>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) groups: Vec<GroupEvaluation>,
-    /// What is promised of coverage.
+    /// What is asked of coverage, unless alpha bounds a loss.
     #[serde(skip)]
-    confidence: f64,
+    wanted: Option<f64>,
     /// Whether the threshold is 0, so that coverage is the accuracy.
     #[serde(skip)]
     top_label_is_enough: bool,
@@ -94,7 +94,7 @@ impl Evaluation {
             intervals: tally.intervals(CONFIDENCE)?,
             mean_loss,
             groups,
-            confidence: alpha.confidence(),
+            wanted: mean_loss.is_none().then(|| alpha.confidence()),
             top_label_is_enough: top_label_is_enough(model, kept),
         })
     }
@@ -119,7 +119,7 @@ pub(super) fn print(
             strata_table(&result.strata).trim_end()
         )?;
         if !result.groups.is_empty() {
-            writeln!(console.out(), "\n{}", group_table(&result.groups, result.confidence).trim_end())?;
+            writeln!(console.out(), "\n{}", group_table(&result.groups, result.wanted).trim_end())?;
         }
         if result.top_label_is_enough && result.coverage_interval.is_some() {
             console.note(format_args!(

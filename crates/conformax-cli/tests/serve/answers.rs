@@ -34,6 +34,28 @@ fn sets_are_those_of_the_command_as_json_and_as_arrow() {
     assert_eq!(service.post("/v1/feedback", &label).json()["results"][0]["outcome"], "counted");
 }
 
+/// Rows in JSON and in tables are read apart, and of both the prior is taken out before their sets are found.
+#[test]
+fn sets_of_a_model_with_a_prior_are_those_of_the_command() {
+    let folder = Folder::with_model();
+    folder.write("shares.json", "[0.9, 0.02, 0.02, 0.02, 0.02, 0.02]");
+    folder.run("calibrate cal.npz --prior shares.json -o prior.json").ok();
+    let rows = Rows::new(300, 2);
+    let wanted = lines(&folder.run("predict prior.json test.npz").ok().out);
+    let service = Service::start(&folder, "prior.json --fixed");
+    let got = service.post("/v1/predict", &body_of(&rows, 0..300, None)).json();
+    for (got, wanted) in got["sets"].as_array().unwrap().iter().zip(&wanted) {
+        assert_eq!(got["labels"], wanted["labels"]);
+    }
+    folder.run("split test.npz --fractions 0.5,0.5 -o half.arrow rest.arrow").ok();
+    folder.run("predict prior.json half.arrow -o wanted.arrow").ok();
+    let kind = ("content-type", "application/vnd.apache.arrow.file");
+    let table = folder.read("half.arrow");
+    let answer = service.client().ask("POST", "/v1/predict?track=false", &[kind], &table).unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert!(answer.body == folder.read("wanted.arrow"), "the very bytes that predict writes");
+}
+
 /// A table is answered in the form it came in: a stream with a stream, which is read without knowing its end.
 #[test]
 fn an_arrow_stream_is_answered_with_a_stream() {

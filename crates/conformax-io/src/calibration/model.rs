@@ -420,7 +420,7 @@ impl Model {
             (Scheme::Groups(Taxonomy::All), _) => "over all rows".to_owned(),
             (Scheme::Groups(Taxonomy::Label), _) => "within every class".to_owned(),
             (Scheme::Groups(Taxonomy::Cluster(clusters)), _) if clusters.contains(&None) => {
-                "within every cluster of classes, and over all rows for the classes of none".to_owned()
+                "within every cluster of classes (classes of no cluster are promised nothing)".to_owned()
             }
             (Scheme::Groups(Taxonomy::Cluster(_)), _) => "within every cluster of classes".to_owned(),
             (Scheme::Groups(Taxonomy::Group(_)), Some(column)) => format!("within every group of `{column}`"),
@@ -482,15 +482,14 @@ impl Model {
             Scheme::Groups(Taxonomy::Label) | Scheme::LabelWeights(_) => {
                 (0..self.classes).map(class).collect()
             }
-            Scheme::Groups(taxonomy @ Taxonomy::Cluster(clusters)) => {
-                let rest = clusters.contains(&None);
-                let count = taxonomy.groups(self.classes);
+            Scheme::Groups(taxonomy @ Taxonomy::Cluster(_)) => {
+                let rest = self.no_cluster();
                 let name = |cluster: usize| match self.beside.clusters.get(cluster) {
                     Some(name) => name.clone(),
-                    None if rest && cluster + 1 == count => "no cluster".to_owned(),
+                    None if rest == Some(cluster) => "no cluster".to_owned(),
                     None => format!("cluster {cluster}"),
                 };
-                (0..count).map(name).collect()
+                (0..taxonomy.groups(self.classes)).map(name).collect()
             }
             Scheme::Groups(Taxonomy::Group(_)) => self.beside.groups.clone(),
             Scheme::Groups(Taxonomy::All) | Scheme::RowWeights | Scheme::Risk(_) => Vec::new(),

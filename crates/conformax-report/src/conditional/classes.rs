@@ -18,8 +18,8 @@ pub(super) fn figure(results: &ConditionalResults) -> Figure {
         caption: format!(
             "A dot is a class (or several of the same coverage, by area), on the test rows of the first split, at {}. \
              Hollow: below the interval that the exact law gives a class calibrated by itself 95 times of 100, by \
-             its own numbers of rows, so one class in forty would be hollow by chance. Grey: that interval for the \
-             class of middling size.",
+             its own numbers of rows that calibrate and test, so one class in forty would be hollow by chance. Grey: \
+             that interval for the class of middling size where no row is set aside.",
             super::levels_in_words(results)
         ),
         panels: super::of_each_level(results, |benchmark, alpha| panel(results, benchmark, alpha, &styles)),

@@ -70,7 +70,7 @@ pub struct ClassCoverage {
     pub alpha: f64,
     /// The class, from 0.
     pub class: u32,
-    /// Its rows among those for calibration.
+    /// Its rows among those that calibrated.
     pub n_cal: u64,
     /// Its rows among those that test.
     pub n_test: u64,

@@ -204,10 +204,17 @@ fn known_weights_keep_coverage_under_shift_and_nothing_less_does() {
         let (mut gaps, mut sorted): (Vec<f64>, Vec<f64>) = calibrating.iter().copied().unzip();
         gaps.sort_by(f64::total_cmp);
         sorted.sort_by(|a, b| b.total_cmp(a));
-        let apart = WeightedScores::new(gaps.into_iter().zip(sorted).collect()).unwrap();
-        covered[2] += u32::from(gap <= apart.threshold(level, weight));
-        // The test row's own weight left out.
+        let apart = |sorted: &[f64]| {
+            let pairs = gaps.iter().copied().zip(sorted.iter().copied()).collect();
+            WeightedScores::new(pairs).unwrap().threshold(level, weight)
+        };
+        covered[2] += u32::from(gap <= apart(&sorted));
         let together = WeightedScores::new(calibrating).unwrap();
+        // The other way round no threshold is lower, so that nothing is missed: the heaviest weights stand last, and the
+        // sum up to any score is the least there can be.
+        sorted.reverse();
+        assert!(apart(&sorted) >= together.threshold(level, weight));
+        // The test row's own weight left out.
         covered[3] += u32::from(gap <= together.threshold(level, 0.0));
     }
     let share = covered.map(|covered| f64::from(covered) / f64::from(draws));
