@@ -107,7 +107,8 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         if args.partial {
             let of = PartOf::Calibration(calibrator);
             Part { of, names, input: args.data.input(), alphas, settings }.write(output)?;
-            return console.note(format_args!("wrote {}", args.output.output.display()));
+            console.note(format_args!("wrote {}", args.output.output.display()));
+            return Ok(());
         }
         let mut model = model_of(calibrator, &alphas, names, settings)?;
         model.choosing_rows = prepared.choosing;
@@ -258,20 +259,21 @@ pub(crate) fn finish(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let (path, is_standard) = (output.path().to_owned(), output.is_standard());
-    warn_of_model(model, console)?;
+    warn_of_model(model, console);
     model::write(model, output)?;
     if is_standard {
         return Ok(());
     }
     print(model, as_json, console).map_err(|failure| failure.after_writing(&[&path]))?;
-    console.note(format_args!("wrote {}", path.display()))
+    console.note(format_args!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// What a person should know of a model before using it.
-pub(crate) fn warn_of_model(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    warn_of_few_rows(model, &model.levels, console)?;
-    warn_of_impossible_labels(model, console)?;
-    note_thresholds_of_zero(model, console)
+pub(crate) fn warn_of_model(model: &Model, console: &mut Console<'_>) {
+    warn_of_few_rows(model, &model.levels, console);
+    warn_of_impossible_labels(model, console);
+    note_thresholds_of_zero(model, console);
 }
 
 fn labels(block: &Block) -> &[u32] {
@@ -288,7 +290,7 @@ fn read_all(
     let mut doubt = LooksLikeProbabilities::new(&source);
     let mut labelled = vec![false; source.classes()];
     let source = for_each_block(source, "calibrating", console, |block, console| {
-        doubt.look_at(block, console)?;
+        doubt.look_at(block, console);
         labels(block).iter().for_each(|label| labelled[*label as usize] = true);
         match calibrating {
             Calibrating::All => extend(&mut calibrator, block)?,
@@ -296,7 +298,7 @@ fn read_all(
         }
         Ok(())
     })?;
-    warn_of_unlabelled(&source, &labelled, console)?;
+    warn_of_unlabelled(&source, &labelled, console);
     Ok((calibrator, source.groups().to_vec()))
 }
 
@@ -325,19 +327,19 @@ fn extend_with(
 }
 
 /// A column that no row is labelled with may be something else than a class.
-fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<'_>) -> Result<(), Failure> {
+fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<'_>) {
     // Of many classes some are rare, and a table has few columns that are none.
     const MOST: usize = 3;
-    let Some(names) = source.names() else { return Ok(()) };
+    let Some(names) = source.names() else { return };
     let never: Vec<_> = names.as_slice().iter().zip(labelled).filter(|(_, seen)| !**seen).collect();
     if never.is_empty() || never.len() > MOST || 2 * never.len() >= labelled.len() {
-        return Ok(());
+        return;
     }
     let never: Vec<String> = never.iter().map(|(name, _)| format!("`{}`", printable(name))).collect();
     console.warn(format_args!(
         "no row has the label {}: if that is a column and no class, leave it out with --drop",
         never.join(" or ")
-    ))
+    ));
 }
 
 /// Groups are learned as rows come.
@@ -365,7 +367,7 @@ fn search_thresholds(
     let mut doubt = LooksLikeProbabilities::new(&source);
     loop {
         source = for_each_block(source, "calibrating", console, |block, console| {
-            doubt.look_at(block, console)?;
+            doubt.look_at(block, console);
             let before = search.n();
             with_logits!(block, logits => search.extend(logits.labelled(labels(block))?))
                 .map_err(|error| in_block(error, before))?;
@@ -402,9 +404,9 @@ impl LooksLikeProbabilities {
         Self { what_to_do, ..Self::new(source) }
     }
 
-    pub(crate) fn look_at(&mut self, block: &Block, console: &mut Console<'_>) -> Result<(), Failure> {
+    pub(crate) fn look_at(&mut self, block: &Block, console: &mut Console<'_>) {
         if !std::mem::take(&mut self.wanted) {
-            return Ok(());
+            return;
         }
         const ROWS: usize = 100;
         let value = |index| block.logits.get(index).expect("a block holds whole rows");
@@ -413,24 +415,19 @@ impl LooksLikeProbabilities {
             let sum: f64 = range.clone().map(value).sum();
             range.map(value).all(|value| (0.0..=1.0).contains(&value)) && (sum - 1.0).abs() < Self::ROUNDING
         };
-        match block.rows() > 0 && (0..block.rows().min(ROWS)).all(is_one) {
-            true => console.warn(format_args!(
+        if block.rows() > 0 && (0..block.rows().min(ROWS)).all(is_one) {
+            console.warn(format_args!(
                 "these rows are not negative and sum to 1, as probabilities do, and are taken for logits; {}",
                 self.what_to_do
-            )),
-            false => Ok(()),
+            ));
         }
     }
 }
 
 /// Levels that so few rows cannot reach give sets with every label.
-pub(crate) fn warn_of_few_rows(
-    model: &Model,
-    levels: &[KeptLevel],
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
-    warn_of_few_in_groups(model, levels, console)?;
-    warn_of_infinite_thresholds(model, levels, console)?;
+pub(crate) fn warn_of_few_rows(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {
+    warn_of_few_in_groups(model, levels, console);
+    warn_of_infinite_thresholds(model, levels, console);
     for level in levels.iter().filter_map(KeptLevel::ranked_level) {
         if let Some(wanted) = level.rows_wanted() {
             console.warn(format_args!(
@@ -439,18 +436,13 @@ pub(crate) fn warn_of_few_rows(
                 rows(level.n()),
                 level.alpha(),
                 rows(wanted)
-            ))?;
+            ));
         }
     }
-    Ok(())
 }
 
 /// Losses that no threshold keeps below the level, and thresholds that weights or ranks make infinite.
-fn warn_of_infinite_thresholds(
-    model: &Model,
-    levels: &[KeptLevel],
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
+fn warn_of_infinite_thresholds(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {
     for kept in levels {
         let alpha = kept.alpha();
         if let (Scheme::Risk(loss), Some(f64::INFINITY)) = (&model.scheme, kept.threshold()) {
@@ -460,7 +452,7 @@ fn warn_of_infinite_thresholds(
                 rows(model.n),
                 loss.bound(),
                 shown(loss.bound() / (model.n as f64 + 1.0))
-            ))?;
+            ));
         }
         let levels = kept.group_levels();
         let reached = |place: usize| levels.len() != model.classes || levels[place].rank().is_some();
@@ -480,18 +472,13 @@ fn warn_of_infinite_thresholds(
                 "alpha = {alpha}: {} of {} classes will be in every set: {why}",
                 count(infinite as u64),
                 count(model.classes as u64)
-            ))?;
+            ));
         }
     }
-    Ok(())
 }
 
 /// Groups that so few rows cannot reach a level: their labels, or their rows, get every set.
-fn warn_of_few_in_groups(
-    model: &Model,
-    levels: &[KeptLevel],
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
+fn warn_of_few_in_groups(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {
     const NAMED: usize = 5;
     let names = model.group_names();
     for kept in levels {
@@ -510,13 +497,12 @@ fn warn_of_few_in_groups(
             kept.alpha(),
             named.collect::<Vec<_>>().join(", "),
             rows(level.rows_needed())
-        ))?;
+        ));
     }
-    Ok(())
 }
 
 /// True labels of probability zero score infinity; where too many do, so does the threshold.
-fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) {
     let reached = |kept: &KeptLevel| kept.ranked_level().is_some_and(|level| level.rank().is_some());
     let infinite = |kept: &&KeptLevel| reached(kept) && kept.threshold() == Some(f64::INFINITY);
     for kept in model.levels.iter().filter(infinite) {
@@ -531,21 +517,19 @@ fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) -> Result
             "alpha = {}: {how_many} true labels have logit -inf or a gap beyond all numbers, so the threshold is \
              infinite and every set will hold every label; correct those rows, or ask for a larger alpha",
             kept.alpha()
-        ))?;
+        ));
     }
-    Ok(())
 }
 
 /// A classifier that is right often enough by itself leaves nothing for the sets to do.
-fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) {
     for kept in model.levels.iter().filter(|kept| top_label_is_enough(model, kept)) {
         console.note(format_args!(
             "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
              accuracy, which may lie above the interval",
             kept.alpha()
-        ))?;
+        ));
     }
-    Ok(())
 }
 
 /// Whether the classifier is right so often that the threshold is 0 and sets hold the top label alone.

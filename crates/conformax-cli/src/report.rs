@@ -124,5 +124,6 @@ fn warn_of_full_sets(results: &Results, calibrating: f64, console: &mut Console<
         rows(fewest),
         names.join(", "),
         rows(wanted as u64),
-    ))
+    ));
+    Ok(())
 }

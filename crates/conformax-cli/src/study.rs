@@ -78,7 +78,7 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
         console.warn(format_args!(
             "{} is not part of this run: {}, or --benchmarks FOLDER",
             absent.title, absent.advice
-        ))?;
+        ));
     }
     found.write(folder, &args.output, console)
 }
@@ -140,7 +140,8 @@ impl Found {
         folder.finish(&self.json)?;
         let page = path.join("report/index.html");
         writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
-        console.note(self.summary)
+        console.note(self.summary);
+        Ok(())
     }
 }
 

@@ -51,7 +51,8 @@ pub(crate) fn run(args: &TrainArgs, console: &mut Console<'_>) -> Result<(), Fai
     let outcome = train(&config, paths_from, &folder, args.device, &mut watch)?;
     watch.bar.finish_and_clear();
     writeln!(console.out(), "{}", printable(&folder.file("test.npz").to_string_lossy()))?;
-    console.note(summary(&outcome.card))
+    console.note(summary(&outcome.card));
+    Ok(())
 }
 
 /// A bar where somebody looks, a line per epoch everywhere.
@@ -83,8 +84,7 @@ impl Steps {
 
 impl Watch<'_, '_> {
     fn note(&mut self, line: String) {
-        // Training goes on without whoever read standard error.
-        let _ = self.bar.suspend(|| self.console.note(line));
+        self.bar.suspend(|| self.console.note(line));
     }
 }
 
@@ -102,7 +102,7 @@ impl Observer for Watch<'_, '_> {
 
     fn pace(&mut self, seconds: f64, left: u64) {
         if let Some(warning) = warning(self.device, seconds * left as f64) {
-            let _ = self.bar.suspend(|| self.console.warn(warning));
+            self.bar.suspend(|| self.console.warn(warning));
         }
     }
 

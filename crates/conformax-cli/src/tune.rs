@@ -118,7 +118,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     if args.thresholds_only {
         model.evidence = None;
     }
-    warn_of_model(&model, console)?;
+    warn_of_model(&model, console);
     let is_standard = output.is_standard();
     model::write(&model, output)?;
     if is_standard {
@@ -126,7 +126,8 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     }
     let path = &args.output.output;
     shown::print(&model, args.json, console).map_err(|failure| failure.after_writing(&[path]))?;
-    console.note(format_args!("wrote {}", path.display()))
+    console.note(format_args!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// With `--rows all` there is no share of the rows, and no score is kept that could be left out.
@@ -219,7 +220,7 @@ fn score(
         Some(rows) => for_rows(source, rows, what, console, extend)?,
         None => for_each_block(source, what, console, |block, _| Ok(extend(block)?))?,
     };
-    first.iter().try_for_each(|block| doubt.look_at(block, console))?;
+    first.iter().for_each(|block| doubt.look_at(block, console));
     Ok((source, tuner))
 }
 

@@ -81,6 +81,7 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
     let mut input = Input::open(&args.input)?;
     let status = console.status();
     let mut ahead = 0;
+    let mut is_read = true;
     let outcome = loop {
         let line = input.next(|| {
             ahead = 0;
@@ -91,9 +92,9 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
             Ok(Line::End) => break Ok(()),
             Ok(Line::Text { row, bytes }) => match watch.answer(&bytes) {
                 Ok((answer, alarm)) => {
-                    status.suspend(|| {
-                        writeln!(console.out(), "{answer}").and_then(|()| console.out().flush())
-                    })?;
+                    if is_read {
+                        is_read = status.suspend(|| print(&answer, console))?;
+                    }
                     ahead += 1;
                     if ahead >= MOST_AHEAD {
                         ahead = 0;
@@ -101,10 +102,14 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
                     }
                     status.set_message(watch.told());
                     if let Some(alarm) = alarm {
-                        status.suspend(|| console.warn(&alarm))?;
+                        status.suspend(|| console.warn(&alarm));
                         if watch.stop_on_alarm {
                             break Err(Failure::No(alarm));
                         }
+                    }
+                    // Without answers to read, what is left of the run is the alarm that is waited for.
+                    if !is_read && !watch.stop_on_alarm {
+                        break Err(Failure::OutputClosed);
                     }
                 }
                 Err(fault) => break Err(input.failure(row, fault)),
@@ -117,7 +122,20 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
         Err(Failure::Interrupted) => {
             Err(Failure::error(format!("interrupted after {}; what was answered stands", watch.told())))
         }
-        other => other.and_then(|()| console.note(watch.told())),
+        Err(other) => Err(other),
+        Ok(()) => {
+            console.note(watch.told());
+            Ok(())
+        }
+    }
+}
+
+/// Prints an answer, and whether anybody is left who reads them.
+fn print(answer: &str, console: &mut Console<'_>) -> Result<bool, Failure> {
+    let printed = writeln!(console.out(), "{answer}").and_then(|()| console.out().flush());
+    match printed.map_err(Failure::from) {
+        Err(Failure::OutputClosed) => Ok(false),
+        other => other.map(|()| true),
     }
 }
 

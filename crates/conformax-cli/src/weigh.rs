@@ -111,7 +111,8 @@ pub(crate) fn run(args: &WeighArgs, console: &mut Console<'_>) -> Result<(), Fai
         return Ok(());
     }
     print(&written, console)?;
-    console.note(format_args!("wrote {}", path.display()))
+    console.note(format_args!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// The rows in memory, as the core's estimates need them.
@@ -119,7 +120,7 @@ fn read(source: Source, what: &str, console: &mut Console<'_>) -> Result<(Vec<f6
     let mut doubt = LooksLikeProbabilities::new(&source);
     let (mut logits, mut labels) = (Vec::new(), Vec::new());
     for_each_block(source, what, console, |block: &Block, console| {
-        doubt.look_at(block, console)?;
+        doubt.look_at(block, console);
         with_logits!(block, rows => {
             (0..rows.len()).try_for_each(|row| rows.row(row).map(|_| ()))?;
             logits.extend((0..block.logits.len()).filter_map(|index| block.logits.get(index)));
