@@ -105,9 +105,9 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     let (mut writer, pipe) = open_output(args, &source, levels.len())?;
     warn_of_few_rows(&model.model, &levels, console);
     let mut written = 0;
-    let mut doubt = LooksLikeProbabilities::with_model(&source);
+    let mut doubt = LooksLikeProbabilities::with_model();
     for_each_block(source, "predicting", console, |block, console| {
-        doubt.look_at(block, console);
+        doubt.look_at(block.doubtful, console);
         let sets = match (columns.predict(block), &pipe) {
             (Err(error), Some(pipe)) => {
                 // A pipe has no whole that could be spoilt: the sets of the rows before the bad one are good.

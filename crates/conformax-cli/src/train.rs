@@ -8,6 +8,7 @@ use conformax_io::printable;
 use conformax_train::{Card, Config, Device, EpochRecord, Observer, Resumed, RunFolder, train};
 use indicatif::ProgressBar;
 
+use crate::args::folder;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -28,7 +29,7 @@ pub(crate) struct TrainArgs {
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
     /// Folder for the run; one that holds a run of the same config is taken up where that stopped.
-    #[arg(long, short, value_name = "FOLDER")]
+    #[arg(long, short, value_name = "FOLDER", value_parser = folder())]
     output: PathBuf,
     /// Where to compute: cpu, cuda or cuda:N. GPUs need a build with the feature `tch`.
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]

@@ -14,6 +14,7 @@ use serde_json::Value;
 use self::input::{Input, Line};
 use self::state::StateFile;
 use crate::args::{Files, StreamArgs};
+use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -76,12 +77,13 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
         stream: state.read(fresh, console)?,
         rows: JsonRows::new(&model.model),
         names: model.model.names.clone(),
+        doubtful: None,
         stop_on_alarm: args.stop_on_alarm,
     };
     let mut input = Input::open(&args.input)?;
     let status = console.status();
     let mut ahead = 0;
-    let mut is_read = true;
+    let (mut is_read, mut doubt) = (true, LooksLikeProbabilities::with_model());
     let outcome = loop {
         let line = input.next(|| {
             ahead = 0;
@@ -92,6 +94,9 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
             Ok(Line::End) => break Ok(()),
             Ok(Line::Text { row, bytes }) => match watch.answer(&bytes) {
                 Ok((answer, alarm)) => {
+                    if let Some(doubtful) = watch.doubtful {
+                        status.suspend(|| doubt.look_at(doubtful, console));
+                    }
                     if is_read {
                         is_read = status.suspend(|| print(&answer, console))?;
                     }
@@ -143,6 +148,8 @@ struct Watch {
     stream: Stream<ScoreSpec>,
     rows: JsonRows,
     names: Option<ClassNames>,
+    /// Whether the last row looked like probabilities.
+    doubtful: Option<bool>,
     stop_on_alarm: bool,
 }
 
@@ -216,6 +223,7 @@ impl Watch {
             let wanted = "an id, where other rows have numbers for ids";
             return Err(conformax_io::Problem::Dtype { what: "a row", wanted, found }.into());
         }
+        self.doubtful = Some(read.doubtful);
         let groups = read.group.map(|group| [group]);
         let rows = Logits::new(logits, logits.len()).and_then(|logits| match &groups {
             Some(groups) => logits.with_groups(groups),
