@@ -97,6 +97,23 @@ def test_other_levels_can_be_asked_of_the_same_calibration(rows):
     assert cp.predict_set(logits, alpha=0.3) == wanted
 
 
+def test_impossible_true_labels_are_counted_wherever_thresholds_are(rows):
+    logits, labels = rows[0].copy(), rows[1]
+    spoilt = np.flatnonzero(labels == 3)
+    logits[spoilt, 3] = -np.inf
+    told = f"{len(spoilt)} of 600 true labels have logit -inf or a gap beyond all numbers, so at alpha = 0.05 sets are full"
+    with pytest.warns(conformax.ConformaxWarning, match=told):
+        SplitConformalClassifier(alpha=0.05).calibrate(logits, labels)
+    n = len(spoilt)
+    told = rf"true labels have logit -inf .* in 3 \({n} of {n} rows\), so at alpha = 0.1 their thresholds are infinite"
+    with pytest.warns(conformax.ConformaxWarning, match=told):
+        SplitConformalClassifier(by="class").calibrate(logits, labels)
+    groups = np.where(np.arange(600) % 2, "north", "south")
+    with pytest.warns(conformax.ConformaxWarning, match=r"in south \(.* rows\), so at alpha = 0.05 their"):
+        cp = SplitConformalClassifier(by="group", alpha=0.05)
+        cp.calibrate(np.where(groups[:, None] == "south", logits, rows[0]), labels, groups=groups)
+
+
 def test_too_few_rows_warn_with_the_number_needed_and_give_full_sets(rows):
     logits, labels = rows
     cp = SplitConformalClassifier(alpha=0.05)
