@@ -393,8 +393,8 @@ class SplitConformalClassifier:
         rows, ask for that of any classifier.
 
         Rows that calibrated or tuned would flatter the model: where more than 5 % of the rows did, that is an error, and
-        where some did, a warning. Rows that are equal to one another are no evidence, and as many as chance makes alike
-        do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
+        where some did, a warning. Rows that are equal to one another are no evidence, unless they are all those that
+        calibrated, and as many as chance makes alike do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
         """
         # Counting is the host's, wherever the logits are: the sets are the same.
         rows, labels = self._rows(self._given_again(_on_host(logits))), _on_host(labels)

@@ -117,6 +117,19 @@ fn equal_rows_are_not_taken_for_the_same_row() {
     folder.run("calibrate cal.csv -o model.json").ok();
     let ran = folder.run("evaluate model.json test.csv").ok();
     assert!(!ran.err.contains("calibrated"), "{}", ran.err);
+    // But all of them, each as often, are the rows that calibrated, in whatever order and by whatever shards.
+    let text = folder.text("cal.csv");
+    let (head, lines) = text.split_once('\n').unwrap();
+    let backwards: Vec<&str> = lines.lines().rev().collect();
+    folder.write("again.csv", format!("{head}\n{}\n", backwards.join("\n")));
+    let message = folder.run("evaluate model.json again.csv --expect-coverage").error();
+    let wanted = "again.csv: 700 of 700 rows also calibrated or tuned this model, row 0 first";
+    assert!(message.contains(wanted), "{message}");
+    folder.run("split again.csv --fractions 0.4,0.6 -o a.csv b.csv").ok();
+    for part in ["a", "b"] {
+        folder.run(&format!("evaluate model.json {part}.csv --partial -o {part}")).ok();
+    }
+    assert!(folder.run("merge a b --expect-coverage").error().contains("700 of 700 rows"));
 }
 
 /// The work is done and the exit code decided before anything is printed.
