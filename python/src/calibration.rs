@@ -184,6 +184,12 @@ impl Calibration {
         Ok(few.map(|(name, level): (String, Level)| (name, level.n(), level.rows_needed())).collect())
     }
 
+    /// For each group whose threshold impossible true labels make infinite: its name, how many there are, and its rows.
+    fn impossible(&self, alpha: &str) -> PyResult<Vec<(String, u64, u64)>> {
+        let found = self.model.impossible(&self.kept(alpha)?);
+        Ok(found.into_iter().map(|it| (it.group.unwrap_or_default(), it.labels, it.rows)).collect())
+    }
+
     /// The sets at each level: a list of (offsets, labels, the logits of these labels).
     #[pyo3(signature = (
         alphas, logits, u=None, *, groups=None, weights=None, masked="allowed", empty="allowed", n_threads=None, first_row=0

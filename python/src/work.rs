@@ -1,6 +1,7 @@
 //! Long work without the interpreter: threads, blocks of rows, and Ctrl-C.
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
@@ -47,7 +48,9 @@ pub fn run<R: Send>(
     n_threads: Option<usize>,
     work: impl FnOnce(&Stop) -> Result<R, Fault> + Send,
 ) -> PyResult<R> {
-    let pool = pool(n_threads.unwrap_or(0))?;
+    // Left to itself the pool would have as many threads as the environment says.
+    let per_core = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let pool = pool(n_threads.unwrap_or_else(per_core))?;
     let stop = Stop::default();
     let (outcome, signal) = py.detach(|| watch(&pool, &stop, work));
     match (signal, outcome) {

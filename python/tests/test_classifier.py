@@ -97,6 +97,23 @@ def test_other_levels_can_be_asked_of_the_same_calibration(rows):
     assert cp.predict_set(logits, alpha=0.3) == wanted
 
 
+def test_impossible_true_labels_are_counted_wherever_thresholds_are(rows):
+    logits, labels = rows[0].copy(), rows[1]
+    spoilt = np.flatnonzero(labels == 3)
+    logits[spoilt, 3] = -np.inf
+    told = f"{len(spoilt)} of 600 true labels have logit -inf or a gap beyond all numbers, so at alpha = 0.05 sets are full"
+    with pytest.warns(conformax.ConformaxWarning, match=told):
+        SplitConformalClassifier(alpha=0.05).calibrate(logits, labels)
+    n = len(spoilt)
+    told = rf"true labels have logit -inf .* in 3 \({n} of {n} rows\), so at alpha = 0.1 their thresholds are infinite"
+    with pytest.warns(conformax.ConformaxWarning, match=told):
+        SplitConformalClassifier(by="class").calibrate(logits, labels)
+    groups = np.where(np.arange(600) % 2, "north", "south")
+    with pytest.warns(conformax.ConformaxWarning, match=r"in south \(.* rows\), so at alpha = 0.05 their"):
+        cp = SplitConformalClassifier(by="group", alpha=0.05)
+        cp.calibrate(np.where(groups[:, None] == "south", logits, rows[0]), labels, groups=groups)
+
+
 def test_too_few_rows_warn_with_the_number_needed_and_give_full_sets(rows):
     logits, labels = rows
     cp = SplitConformalClassifier(alpha=0.05)
@@ -180,8 +197,8 @@ def test_impossible_labels_have_no_p_value_and_no_part_in_tuning_where_never(row
         allowed = SplitConformalClassifier(alpha=0.05).calibrate(*few)
         never = SplitConformalClassifier(alpha=0.05, masked="never").calibrate(*few)
     # With five rows the threshold is infinite: sets are all the labels there can be.
-    assert (allowed.p_values(masked)[:, 9] > 0.05).all() and (never.p_values(masked)[:, 9] == 0).all()
-    assert (never.p_values(masked)[:, :9] == allowed.p_values(masked)[:, :9]).all()
+    assert (allowed.predict_p(masked)[:, 9] > 0.05).all() and (never.predict_p(masked)[:, 9] == 0).all()
+    assert (never.predict_p(masked)[:, :9] == allowed.predict_p(masked)[:, :9]).all()
     row = int(np.flatnonzero(labels == 9)[0])
     for way in ("split", "all"):
         cp = SplitConformalClassifier(alpha=0.05, masked="never")
@@ -339,6 +356,8 @@ def test_equal_rows_are_no_evidence():
     labels = rng.integers(0, 3, size=900)
     cp = SplitConformalClassifier().calibrate(votes[:400], labels[:400])
     assert cp.evaluate(votes[400:], labels[400:]).n == 500
+    with pytest.raises(ValueError, match="400 of 400 rows also calibrated or tuned this classifier, row 0 first"):
+        cp.evaluate(votes[399::-1], labels[399::-1])
 
 
 def test_an_evaluation_is_shown_as_a_table(rows):
@@ -346,7 +365,8 @@ def test_an_evaluation_is_shown_as_a_table(rows):
     cp = SplitConformalClassifier().calibrate(logits[:300], labels[:300])
     found = cp.evaluate(logits[300:], labels[300:])
     lines = str(found).splitlines()
-    assert len(lines) == 9 and lines[2].startswith("coverage ") and "the law says" in lines[2]
+    assert len(lines) == 10 and lines[2].startswith("coverage ") and "the law says" in lines[2]
+    assert lines[9].startswith("promise ")
     assert found.expect_coverage() is found
     with pytest.raises(ValueError, match="too low to be chance"):
         cp.evaluate(logits[300:], (labels[300:] + 5) % 10).expect_coverage()

@@ -148,6 +148,17 @@ def data(n: int = 3000, classes: int = 50) -> tuple[torch.Tensor, torch.Tensor]:
     return z, labels
 
 
+def test_probabilities_that_are_taken_for_logits_are_pointed_out() -> None:
+    z, labels = data()
+    p = z.softmax(dim=1)
+    with pytest.warns(conformax.ConformaxWarning, match="are taken for logits: give input="):
+        SplitConformalClassifier().calibrate(p, labels)
+    cp = SplitConformalClassifier().calibrate(z[:1000], labels[:1000])
+    with pytest.warns(conformax.ConformaxWarning, match="are taken for logits: if that is what they are, give the"):
+        assert cp.predict_set(p).indices.is_cuda
+    cp.predict_set(p)  # whoever looks waits for the device, so that is done once
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("score", ["entmax", "log_margin", "sparsemax"])
 def test_calibration_files_are_byte_equal(score: str, dtype: torch.dtype, tmp_path) -> None:

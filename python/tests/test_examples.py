@@ -10,13 +10,14 @@ from pathlib import Path
 import pytest
 
 import conformax
+from patience import HANG
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def run(name: str, cwd: Path) -> str:
-    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, cwd=cwd, timeout=300)
+    done = subprocess.run([sys.executable, EXAMPLES / name], capture_output=True, text=True, cwd=cwd, timeout=HANG)
     assert done.returncode == 0 and not done.stderr, done.stderr
     return done.stdout
 

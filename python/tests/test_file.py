@@ -19,6 +19,7 @@ import pytest
 
 import conformax
 from conformax import SplitConformalClassifier
+from patience import HANG
 
 COMMAND = [sys.executable, "-m", "conformax"]
 
@@ -38,7 +39,7 @@ SCORES = [
 
 
 def command(*arguments, **options):
-    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, **options)
+    return subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=HANG, **options)
 
 
 @pytest.mark.parametrize("params", SCORES)
@@ -237,7 +238,7 @@ def test_the_console_script_is_the_command():
     script = shutil.which("conformax", path=sysconfig.get_path("scripts"))
     assert script, "the wheel installs a script"
     for arguments in (["--version"], ["plan", "--alpha", "0.1", "--n", "1000", "--json"], ["predict", "absent.json", "absent.npy"]):
-        ours = subprocess.run([script, *arguments], capture_output=True, timeout=60)
+        ours = subprocess.run([script, *arguments], capture_output=True, timeout=HANG)
         module = command(*arguments)
         assert (ours.returncode, ours.stdout.decode()) == (module.returncode, module.stdout)
     assert command("plan", "--alpha", "2").returncode == 2

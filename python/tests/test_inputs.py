@@ -215,6 +215,62 @@ def test_a_column_that_is_no_class_is_refused(rows, column):
             SplitConformalClassifier().calibrate(frame, labels)
 
 
+@pytest.mark.parametrize("column", ["id", "Index", "idx", "row", "customer_id"])
+def test_identifiers_are_no_class_unless_they_are_named(rows, column):
+    logits, labels = np.rint(rows[0]), rows[1]
+    names = [*"abcdefghij", column]
+    ids = np.arange(len(labels)) * 7919 % 100_003
+    # Logits are whole numbers too, as a quantised model gives them: it is the name that tells.
+    for kind, frame in frames(np.column_stack([logits, ids]), names).items():
+        with pytest.raises(ValueError, match=f"column '{column}' holds whole numbers and would be a class"):
+            SplitConformalClassifier().calibrate(frame, labels)
+        with pytest.raises(ValueError, match=f"column '{column}'"):
+            SplitConformalClassifier(input="log_probabilities").calibrate(frame, labels)
+        named = SplitConformalClassifier().calibrate(frame, labels, classes=names)
+        assert named.predict_set(frame).n_classes == 11, kind
+    # Fractions identify nothing: there are languages called so.
+    for frame in frames(np.column_stack([logits, rows[0][:, 0] + 0.25]), names).values():
+        SplitConformalClassifier().calibrate(frame, labels)
+
+
+def test_probabilities_that_are_taken_for_logits_are_pointed_out_everywhere(rows, tmp_path, monkeypatch):
+    logits, labels = rows
+    p = np.exp(logits.astype(np.float64))
+    p /= p.sum(axis=1, keepdims=True)
+    cp = SplitConformalClassifier().calibrate(logits[:300], labels[:300])
+    told = "not negative and sum to 1, as probabilities do, and are taken for logits"
+    for held in (cp.predict_set, cp.predict_proba, cp.predict_p, cp.predict, lambda p: cp.evaluate(p, labels)):
+        with pytest.warns(conformax.ConformaxWarning, match=f"{told}: if that is what they are, give the logits"):
+            held(p)
+    for given in (
+        lambda: conformax.compare(p, labels, splits=2),
+        lambda: SplitConformalClassifier().tune(p, labels),
+        lambda: conformax.label_weights(p, labels, logits),
+    ):
+        with pytest.warns(conformax.ConformaxWarning, match=told):
+            given()
+    records = conformax.compare(p, labels, splits=2, input="probabilities")
+    assert len(records) == len(conformax.compare(logits, labels, splits=2))
+    # One row that is none is enough to know better.
+    cp.predict_set(np.vstack([p[:50], logits[:1]]))
+    np.savez(tmp_path / "p.npz", logits=p, labels=labels)
+    study = "splits = 2\nlevels = [0.2]\n[[benchmarks]]\npath = 'p.npz'\n"
+    (tmp_path / "study.toml").write_text(study)
+    with pytest.warns(conformax.ConformaxWarning, match="the rows of p are not negative and sum to 1"):
+        conformax.study(tmp_path / "study.toml")
+    (tmp_path / "study.toml").write_text(study + "input = 'probabilities'\n")
+    conformax.study(tmp_path / "study.toml")
+    # On a GPU they are looked at before anything is launched, at prediction once.
+    monkeypatch.setattr("conformax._cuda.on_gpu", lambda *_: True)
+    monkeypatch.setattr("conformax._cuda.checked_rows", lambda rows, classes=None: rows)
+    monkeypatch.setattr("conformax._cuda.sets_of", lambda *_: ["sets"])
+    with pytest.raises(conformax.ConformaxWarning, match=told):
+        SplitConformalClassifier().calibrate(p, labels)
+    with pytest.warns(conformax.ConformaxWarning, match=told):
+        assert cp.predict_set(p) == "sets"
+    assert cp.predict_set(p) == "sets"
+
+
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [

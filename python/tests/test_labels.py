@@ -12,6 +12,7 @@ import pytest
 import conformax
 from conformax import SplitConformalClassifier
 from conformax._inputs import as_labels
+from patience import HANG
 
 ANIMALS = ["cat", "dog", "owl"]
 YEARS = ["1", "2", "3"]
@@ -60,7 +61,7 @@ def inspected(tmp_path, labels, names, labels_are, logits):
     path.write_text("\n".join(lines) + "\n")
     asked = [] if labels_are is None else ["--labels-are", labels_are]
     words = [sys.executable, "-m", "conformax", "inspect", str(path), "--json", *asked]
-    return subprocess.run(words, capture_output=True, text=True, timeout=120)
+    return subprocess.run(words, capture_output=True, text=True, timeout=HANG)
 
 
 @pytest.mark.parametrize("labels, names, labels_are, wanted", CASES)

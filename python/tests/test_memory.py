@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from patience import HANG
+
 LIMIT = 64 << 20
 
 SCRIPT = """
@@ -79,6 +81,6 @@ def test_a_gigabyte_without_a_copy(case, tmp_path):
         file.truncate(1 << 30)  # sparse: no disk is used
     rows = (1 << 30) // width // 1024 // (2 if "every=2" in make else 1)
     script = SCRIPT.format(imports=imports, rows=rows, path=path, make=make.format(path=path))
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < LIMIT, f"anonymous memory grew by {int(done.stdout) >> 20} MB"

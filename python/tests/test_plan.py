@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 import conformax
+from patience import HANG
 
 
 def command(*words):
     ran = subprocess.run(
-        [sys.executable, "-m", "conformax", "plan", "--json", *words], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "conformax", "plan", "--json", *words], capture_output=True, text=True, timeout=HANG
     )
     return json.loads(ran.stdout)
 

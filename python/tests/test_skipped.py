@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from patience import HANG
+
 SKIPPED = {
     "module": ("import pytest\npytest.importorskip('no_such_package')\n", 2),
     "test": ("import pytest\ndef test_it():\n    pytest.skip('torchcp is not installed')\n", 1),
@@ -27,6 +29,6 @@ def test_ci_skips_nothing(tmp_path, what, ci):
     (tmp_path / "test_one.py").write_text(text)
     (tmp_path / "test_other.py").write_text("def test_it(): pass\n")
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", os.devnull, "--rootdir", tmp_path, tmp_path]
-    ran = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "CI": ci}, timeout=120)
+    ran = subprocess.run(words, capture_output=True, text=True, env={**os.environ, "CI": ci}, timeout=HANG)
     assert ran.returncode == (code if ci else 0), ran.stdout
     assert ("CI skips nothing" in ran.stdout) == bool(ci and code), ran.stdout

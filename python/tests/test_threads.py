@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
-import time
 
 import numpy as np
 import pytest
 
 import conformax
 from conformax import SplitConformalClassifier
+from patience import HANG
 
 INTERRUPTED = """
 import os, signal, threading, time
@@ -50,33 +51,55 @@ else:
 )
 def test_ctrl_c_interrupts(call, default_sigint):
     done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED.format(call=call)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", INTERRUPTED.format(call=call)], capture_output=True, text=True, timeout=HANG
     )
     assert done.stdout.strip() == "interrupted", done
 
 
 def test_the_interpreter_is_released():
-    logits = np.random.default_rng(0).normal(size=(40_000, 500)).astype(np.float32)
-    labels = logits.argmin(axis=1)
-    ticks, calling, stop = 0, False, threading.Event()
+    """Threads of Python change places nowhere but where the one that runs lets go, so the other can only have been let in
+    by the call itself."""
+    logits = np.random.default_rng(0).normal(size=(20_000, 100))
+    rule, labels = conformax._conformax.Score("entmax", gamma=1.3), np.zeros(20_000, dtype=np.uint32)
+    gate, calling, let_in = threading.Lock(), False, False
 
-    def tick():
-        nonlocal ticks
-        while not stop.is_set():
-            ticks += calling
-            time.sleep(0.001)
+    def wait():
+        nonlocal let_in
+        with gate:
+            let_in = calling
 
-    ticker = threading.Thread(target=tick)
-    ticker.start()
-    deadline = time.monotonic() + 60
-    # Held all along, the interpreter would let the ticker in only between calls.
-    while ticks < 50 and time.monotonic() < deadline:
-        calling = True
-        conformax.scores(logits, labels, gamma=1.3, n_threads=1)
-        calling = False
-    stop.set()
-    ticker.join()
-    assert ticks >= 50
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e3)
+    faulthandler.dump_traceback_later(HANG, exit=True)
+    try:
+        with gate:
+            waiting = threading.Thread(target=wait)
+            waiting.start()
+        while waiting.is_alive():
+            calling = True
+            conformax._conformax.score_labels(rule, logits, labels, n_threads=1)
+            calling = False
+        waiting.join()
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+        sys.setswitchinterval(interval)
+    assert let_in
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="Linux tells of threads")
+def test_the_environment_does_not_say_how_many_threads():
+    cores = len(os.sched_getaffinity(0))
+    script = (
+        "import conformax, pathlib\n"
+        "conformax.scores([[1.0, 2.0]])\n"
+        "names = [task.joinpath('comm').read_text() for task in pathlib.Path('/proc/self/task').iterdir()]\n"
+        "print(sum(name.startswith('conformax-') for name in names))"
+    )
+    environment = {**os.environ, "RAYON_NUM_THREADS": str(cores + 1)}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environment, capture_output=True, text=True, timeout=HANG
+    )
+    assert int(done.stdout) <= cores, done
 
 
 def test_inputs_may_change_during_a_call():
@@ -128,4 +151,4 @@ def _average_size(logits):
 def test_forked_children_have_threads_of_their_own(rows):
     wanted = _average_size(rows[0])
     with multiprocessing.get_context("fork").Pool(2) as pool:
-        assert pool.map_async(_average_size, [rows[0]] * 4).get(timeout=60) == [wanted] * 4
+        assert pool.map_async(_average_size, [rows[0]] * 4).get(timeout=HANG) == [wanted] * 4

@@ -16,7 +16,7 @@ pub(crate) use by::By;
 pub(crate) use data::DataArgs;
 pub(crate) use files::Files;
 pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, delta, distinct, level};
-pub(crate) use output::{OutputArgs, overwrite};
+pub(crate) use output::{OutputArgs, folder, overwrite};
 pub(crate) use scheme::{Asked, SchemeArgs};
 pub(crate) use score::{MaskedChoice, ScoreArgs};
 pub(crate) use stream::StreamArgs;

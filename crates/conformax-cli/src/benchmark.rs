@@ -16,10 +16,12 @@ pub(crate) fn read_benchmark(
     title: &str,
     console: &mut Console<'_>,
 ) -> Result<Benchmark, Failure> {
-    let mut doubt = LooksLikeProbabilities::new(&source);
-    let (mut whole, mut labels) = (Block { classes: source.classes(), ..Block::default() }, Vec::new());
+    let mut doubt = LooksLikeProbabilities::new();
+    let mut whole = Block { classes: source.classes(), doubtful: true, ..Block::default() };
+    let mut labels = Vec::new();
     let source = for_each_block(source, "reading", console, |block, console| {
-        doubt.look_at(block, console)?;
+        doubt.look_at(block.doubtful, console);
+        whole.doubtful &= block.doubtful;
         whole.logits.extend_rows(&block.logits, block.classes, 0..block.rows());
         labels.extend(block.labels.as_deref().unwrap_or_default());
         Ok(())

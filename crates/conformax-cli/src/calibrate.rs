@@ -2,11 +2,12 @@
 
 use clap::Args;
 use conformax::{
-    Alpha, Calibrator, ClusterPlan, Evidence, Masked, RankChooser, Ranks, Remember, RowSet, Scheme,
-    ScoreSpec, SearchStep, Taxonomy, ThresholdSearch, Thresholds, TuningSplit, cluster_classes,
+    Alpha, Calibrator, ClusterPlan, Masked, RankChooser, Ranks, Remember, RowSet, Scheme, ScoreSpec,
+    SearchStep, Taxonomy, ThresholdSearch, Thresholds, TuningSplit, cluster_classes,
 };
 use conformax_io::{
-    Block, ClassNames, KeptLevel, LabelUse, Model, Output, Part, PartOf, Settings, Source, printable,
+    Block, ClassNames, Impossible, KeptLevel, LabelUse, Model, Output, Part, PartOf, Settings, Source,
+    printable,
 };
 use serde::Serialize;
 
@@ -94,7 +95,10 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let mut model = if args.thresholds_only && args.scheme.is_plain() && !source.is_once_only() {
         let search = ThresholdSearch::new(score, classes, &alphas)?.with_masked(masked);
         let found = search_thresholds(source, search.remembering(Remember::Rows), console)?;
-        Model::of_thresholds(found, classes, masked, names)
+        let infinite = found.infinite;
+        let model = Model::of_thresholds(found, classes, masked, names);
+        warn_of_model(&model, Some(infinite), console);
+        model
     } else {
         let prepared = prepare(source, scheme, &alphas, args, console)?;
         let mut calibrator = calibrator(score, classes, masked)?.under(prepared.scheme)?;
@@ -107,10 +111,12 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         if args.partial {
             let of = PartOf::Calibration(calibrator);
             Part { of, names, input: args.data.input(), alphas, settings }.write(output)?;
-            return console.note(format_args!("wrote {}", args.output.output.display()));
+            console.note(format_args!("wrote {}", args.output.output.display()));
+            return Ok(());
         }
         let mut model = model_of(calibrator, &alphas, names, settings)?;
         model.choosing_rows = prepared.choosing;
+        warn_of_model(&model, None, console);
         if args.thresholds_only {
             model.evidence = None;
         }
@@ -262,20 +268,21 @@ pub(crate) fn finish(
     console: &mut Console<'_>,
 ) -> Result<(), Failure> {
     let (path, is_standard) = (output.path().to_owned(), output.is_standard());
-    warn_of_model(model, console)?;
     model::write(model, output)?;
     if is_standard {
         return Ok(());
     }
     print(model, as_json, console).map_err(|failure| failure.after_writing(&[&path]))?;
-    console.note(format_args!("wrote {}", path.display()))
+    console.note(format_args!("wrote {}", path.display()));
+    Ok(())
 }
 
-/// What a person should know of a model before using it.
-pub(crate) fn warn_of_model(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    warn_of_few_rows(model, &model.levels, console)?;
-    warn_of_impossible_labels(model, console)?;
-    note_thresholds_of_zero(model, console)
+/// What a person should know of a model before using it, said before its scores are left out. `impossible` is how many
+/// true labels score infinity, where it never had scores.
+pub(crate) fn warn_of_model(model: &Model, impossible: Option<u64>, console: &mut Console<'_>) {
+    warn_of_few_rows(model, &model.levels, console);
+    warn_of_impossible_labels(model, impossible, console);
+    note_thresholds_of_zero(model, console);
 }
 
 fn labels(block: &Block) -> &[u32] {
@@ -289,10 +296,10 @@ fn read_all(
     calibrating: &Calibrating,
     console: &mut Console<'_>,
 ) -> Result<(Calibrator<ScoreSpec>, Vec<String>), Failure> {
-    let mut doubt = LooksLikeProbabilities::new(&source);
+    let mut doubt = LooksLikeProbabilities::new();
     let mut labelled = vec![false; source.classes()];
     let source = for_each_block(source, "calibrating", console, |block, console| {
-        doubt.look_at(block, console)?;
+        doubt.look_at(block.doubtful, console);
         labels(block).iter().for_each(|label| labelled[*label as usize] = true);
         match calibrating {
             Calibrating::All => extend(&mut calibrator, block)?,
@@ -300,7 +307,7 @@ fn read_all(
         }
         Ok(())
     })?;
-    warn_of_unlabelled(&source, &labelled, console)?;
+    warn_of_unlabelled(&source, &labelled, console);
     Ok((calibrator, source.groups().to_vec()))
 }
 
@@ -329,19 +336,19 @@ fn extend_with(
 }
 
 /// A column that no row is labelled with may be something else than a class.
-fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<'_>) -> Result<(), Failure> {
+fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<'_>) {
     // Of many classes some are rare, and a table has few columns that are none.
     const MOST: usize = 3;
-    let Some(names) = source.names() else { return Ok(()) };
+    let Some(names) = source.names() else { return };
     let never: Vec<_> = names.as_slice().iter().zip(labelled).filter(|(_, seen)| !**seen).collect();
     if never.is_empty() || never.len() > MOST || 2 * never.len() >= labelled.len() {
-        return Ok(());
+        return;
     }
     let never: Vec<String> = never.iter().map(|(name, _)| format!("`{}`", printable(name))).collect();
     console.warn(format_args!(
         "no row has the label {}: if that is a column and no class, leave it out with --drop",
         never.join(" or ")
-    ))
+    ));
 }
 
 /// Groups are learned as rows come.
@@ -366,10 +373,10 @@ fn search_thresholds(
     mut search: ThresholdSearch<ScoreSpec>,
     console: &mut Console<'_>,
 ) -> Result<conformax::FoundThresholds<ScoreSpec>, Failure> {
-    let mut doubt = LooksLikeProbabilities::new(&source);
+    let mut doubt = LooksLikeProbabilities::new();
     loop {
         source = for_each_block(source, "calibrating", console, |block, console| {
-            doubt.look_at(block, console)?;
+            doubt.look_at(block.doubtful, console);
             let before = search.n();
             with_logits!(block, logits => search.extend(logits.labelled(labels(block))?))
                 .map_err(|error| in_block(error, before))?;
@@ -383,58 +390,41 @@ fn search_thresholds(
     }
 }
 
-/// Says so once where numbers that are said to be logits look like probabilities.
+/// Says so where the first rows are said to be logits and look like probabilities.
 pub(crate) struct LooksLikeProbabilities {
-    wanted: bool,
+    is_first: bool,
     what_to_do: &'static str,
 }
 
 impl LooksLikeProbabilities {
-    /// How far from one a sum of rounded probabilities may be.
-    const ROUNDING: f64 = 1e-2;
-
     /// Of rows that calibrate.
-    pub(crate) fn new(source: &Source) -> Self {
-        let what_to_do = "give --input probabilities if that is what they are";
-        Self { wanted: source.input() == conformax_io::Input::Logits && source.classes() > 1, what_to_do }
+    pub(crate) fn new() -> Self {
+        Self { is_first: true, what_to_do: "give --input probabilities if that is what they are" }
     }
 
     /// Of rows that are held against a model.
-    pub(crate) fn with_model(source: &Source) -> Self {
+    pub(crate) fn with_model() -> Self {
         let what_to_do = "if that is what they are, give the logits, as the model was calibrated on, or calibrate \
                           again with --input probabilities";
-        Self { what_to_do, ..Self::new(source) }
+        Self { what_to_do, ..Self::new() }
     }
 
-    pub(crate) fn look_at(&mut self, block: &Block, console: &mut Console<'_>) -> Result<(), Failure> {
-        if !std::mem::take(&mut self.wanted) {
-            return Ok(());
-        }
-        const ROWS: usize = 100;
-        let value = |index| block.logits.get(index).expect("a block holds whole rows");
-        let is_one = |row: usize| {
-            let range = row * block.classes..(row + 1) * block.classes;
-            let sum: f64 = range.clone().map(value).sum();
-            range.map(value).all(|value| (0.0..=1.0).contains(&value)) && (sum - 1.0).abs() < Self::ROUNDING
-        };
-        match block.rows() > 0 && (0..block.rows().min(ROWS)).all(is_one) {
-            true => console.warn(format_args!(
-                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits; {}",
-                self.what_to_do
-            )),
-            false => Ok(()),
+    /// Whether the next rows do.
+    pub(crate) fn look_at(&mut self, doubtful: bool, console: &mut Console<'_>) {
+        if std::mem::take(&mut self.is_first) && doubtful {
+            console.warn(format_args!("these rows {PROBABILITIES}; {}", self.what_to_do));
         }
     }
 }
 
+/// What is said of such rows.
+pub(crate) const PROBABILITIES: &str =
+    "are not negative and sum to 1, as probabilities do, and are taken for logits";
+
 /// Levels that so few rows cannot reach give sets with every label.
-pub(crate) fn warn_of_few_rows(
-    model: &Model,
-    levels: &[KeptLevel],
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
-    warn_of_few_in_groups(model, levels, console)?;
-    warn_of_infinite_thresholds(model, levels, console)?;
+pub(crate) fn warn_of_few_rows(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {
+    warn_of_few_in_groups(model, levels, console);
+    warn_of_infinite_thresholds(model, levels, console);
     for level in levels.iter().filter_map(KeptLevel::ranked_level) {
         if let Some(wanted) = level.rows_wanted() {
             console.warn(format_args!(
@@ -443,18 +433,13 @@ pub(crate) fn warn_of_few_rows(
                 rows(level.n()),
                 level.alpha(),
                 rows(wanted)
-            ))?;
+            ));
         }
     }
-    Ok(())
 }
 
 /// Losses that no threshold keeps below the level, and thresholds that weights or ranks make infinite.
-fn warn_of_infinite_thresholds(
-    model: &Model,
-    levels: &[KeptLevel],
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
+fn warn_of_infinite_thresholds(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {
     for kept in levels {
         let alpha = kept.alpha();
         if let (Scheme::Risk(loss), Some(f64::INFINITY)) = (&model.scheme, kept.threshold()) {
@@ -464,7 +449,7 @@ fn warn_of_infinite_thresholds(
                 rows(model.n),
                 loss.bound(),
                 shown(loss.bound() / (model.n as f64 + 1.0))
-            ))?;
+            ));
         }
         let levels = kept.group_levels();
         let reached = |place: usize| levels.len() != model.classes || levels[place].rank().is_some();
@@ -484,19 +469,29 @@ fn warn_of_infinite_thresholds(
                 "alpha = {alpha}: {} of {} classes will be in every set: {why}",
                 count(infinite as u64),
                 count(model.classes as u64)
-            ))?;
+            ));
         }
     }
-    Ok(())
+}
+
+/// Groups that a warning names.
+const NAMED: usize = 5;
+
+/// Those beyond the ones that are named.
+fn and_more(groups: usize) -> String {
+    if groups > NAMED { format!(" and {} more", groups - NAMED) } else { String::new() }
+}
+
+/// What becomes of groups with infinite thresholds.
+fn what_grows(model: &Model) -> &'static str {
+    match &model.scheme {
+        Scheme::Groups(Taxonomy::Group(_)) => "sets of their rows will hold every label",
+        _ => "their labels will be in every set",
+    }
 }
 
 /// Groups that so few rows cannot reach a level: their labels, or their rows, get every set.
-fn warn_of_few_in_groups(
-    model: &Model,
-    levels: &[KeptLevel],
-    console: &mut Console<'_>,
-) -> Result<(), Failure> {
-    const NAMED: usize = 5;
+fn warn_of_few_in_groups(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {
     let names = model.group_names();
     for kept in levels {
         let few: Vec<_> =
@@ -504,52 +499,70 @@ fn warn_of_few_in_groups(
         let Some((_, level)) = few.first() else { continue };
         let named =
             few.iter().take(NAMED).map(|(name, level)| format!("{} ({})", printable(name), rows(level.n())));
-        let more = if few.len() > NAMED { format!(" and {} more", few.len() - NAMED) } else { String::new() };
-        let what = match &model.scheme {
-            Scheme::Groups(Taxonomy::Group(_)) => "sets of their rows will hold every label",
-            _ => "their labels will be in every set",
-        };
         console.warn(format_args!(
-            "alpha = {}: too few rows for {}{more}: {what}; each needs at least {}",
+            "alpha = {}: too few rows for {}{}: {}; each needs at least {}",
             kept.alpha(),
             named.collect::<Vec<_>>().join(", "),
+            and_more(few.len()),
+            what_grows(model),
             rows(level.rows_needed())
-        ))?;
+        ));
     }
-    Ok(())
 }
 
-/// True labels of probability zero score infinity; where too many do, so does the threshold.
-fn warn_of_impossible_labels(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
-    let reached = |kept: &KeptLevel| kept.ranked_level().is_some_and(|level| level.rank().is_some());
-    let infinite = |kept: &&KeptLevel| reached(kept) && kept.threshold() == Some(f64::INFINITY);
-    for kept in model.levels.iter().filter(infinite) {
-        let how_many = match &model.evidence {
-            Some(Evidence::Groups(groups)) => {
-                let impossible = groups.iter().map(|scores| scores.ties(f64::INFINITY)).sum();
-                format!("{} of {}", count(impossible), count(model.n))
+/// True labels of probability zero score infinity; where too many do, so does the threshold. `counted` is how many there
+/// are, where the model has no scores to say so.
+fn warn_of_impossible_labels(model: &Model, counted: Option<u64>, console: &mut Console<'_>) {
+    for kept in &model.levels {
+        let (alpha, found) = (kept.alpha(), model.impossible(kept));
+        let has_rank = kept.ranked_level().is_some_and(|level| level.rank().is_some());
+        let of_all = |labels: u64| format!("{} of {}", count(labels), count(model.n));
+        let how_many = match (&found[..], counted) {
+            ([Impossible { group: None, labels, .. }], _) => of_all(*labels),
+            ([], _) if !has_rank || kept.threshold() != Some(f64::INFINITY) => continue,
+            ([], Some(labels)) => of_all(labels),
+            ([], None) => "too many".to_owned(),
+            (groups, _) => {
+                warn_of_impossible_in_groups(model, alpha, groups, console);
+                continue;
             }
-            _ => "too many".to_owned(),
         };
         console.warn(format_args!(
-            "alpha = {}: {how_many} true labels have logit -inf or a gap beyond all numbers, so the threshold is \
-             infinite and every set will hold every label; correct those rows, or ask for a larger alpha",
-            kept.alpha()
-        ))?;
+            "alpha = {alpha}: {how_many} true labels {IMPOSSIBLE}, so the threshold is infinite and every set will hold \
+             every label; correct those rows, or ask for a larger alpha"
+        ));
     }
-    Ok(())
+}
+
+const IMPOSSIBLE: &str = "have logit -inf or a gap beyond all numbers";
+
+fn warn_of_impossible_in_groups(
+    model: &Model,
+    alpha: Alpha,
+    groups: &[Impossible],
+    console: &mut Console<'_>,
+) {
+    let named = groups.iter().take(NAMED).map(|found| {
+        let group = found.group.as_deref().unwrap_or_default();
+        format!("{} ({} of {})", printable(group), count(found.labels), rows(found.rows))
+    });
+    console.warn(format_args!(
+        "alpha = {alpha}: true labels {IMPOSSIBLE} in {}{}, so {}; correct those rows, or ask for a larger alpha",
+        named.collect::<Vec<_>>().join(", "),
+        and_more(groups.len()),
+        what_grows(model)
+    ));
 }
 
 /// A classifier that is right often enough by itself leaves nothing for the sets to do.
-fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) -> Result<(), Failure> {
+fn note_thresholds_of_zero(model: &Model, console: &mut Console<'_>) {
     for kept in model.levels.iter().filter(|kept| top_label_is_enough(model, kept)) {
         console.note(format_args!(
             "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is the \
              accuracy, which may lie above the interval",
             kept.alpha()
-        ))?;
+        ));
     }
-    Ok(())
 }
 
 /// Whether the classifier is right so often that the threshold is 0 and sets hold the top label alone.

@@ -53,17 +53,15 @@ impl<'a> Console<'a> {
     }
 
     /// Something that went as asked and is nice to know.
-    pub(crate) fn note(&mut self, message: impl Display) -> Result<(), Failure> {
+    pub(crate) fn note(&mut self, message: impl Display) {
         if !self.quiet {
-            writeln!(self.err, "{}", plain(&message))?;
+            self.say(format_args!("{}", plain(&message)));
         }
-        Ok(())
     }
 
     /// Something that needs attention; it says what to do next, and `--quiet` does not silence it.
-    pub(crate) fn warn(&mut self, message: impl Display) -> Result<(), Failure> {
-        self.line(Tone::Warning, "warning", &message)?;
-        Ok(())
+    pub(crate) fn warn(&mut self, message: impl Display) {
+        self.line(Tone::Warning, "warning", &message);
     }
 
     /// A bar on standard error over `rows`, or a counter where their number is not known; neither when standard
@@ -119,27 +117,26 @@ impl<'a> Console<'a> {
 
     /// Tells of a failure and says what it means to a shell; hints keep to the flags that there are.
     pub(crate) fn report(&mut self, failure: &Failure, has_flag: impl Fn(&str) -> bool) -> ExitCode {
-        // There is nobody left to tell where these writes fail.
         match failure {
             Failure::No(why) => {
-                let _ = self.line(Tone::Error, "no", &why);
+                self.line(Tone::Error, "no", &why);
                 ExitCode::No
             }
             Failure::Usage(usage) => self.report_usage(usage),
             Failure::Error(error) => {
-                let _ = self.line(Tone::Error, "error", &error);
+                self.line(Tone::Error, "error", &error);
                 let mut cause = error.source();
                 while let Some(error) = cause {
-                    let _ = writeln!(self.err, "  because {}", plain(&error));
+                    self.say(format_args!("  because {}", plain(&error)));
                     cause = error.source();
                 }
                 if let Some(hint) = crate::failure::hint(&**error, has_flag) {
-                    let _ = self.line(Tone::Hint, "hint", &hint);
+                    self.line(Tone::Hint, "hint", &hint);
                 }
                 ExitCode::CouldNotRun
             }
             Failure::Interrupted => {
-                let _ = self.line(Tone::Error, "error", &"interrupted; no output was written");
+                self.line(Tone::Error, "error", &"interrupted; no output was written");
                 ExitCode::CouldNotRun
             }
             Failure::OutputClosed => ExitCode::Done,
@@ -152,6 +149,7 @@ impl<'a> Console<'a> {
         let text = usage.render();
         let escaped = plain(&text);
         let stream = if wanted { &mut *self.out } else { &mut *self.err };
+        // There is nobody left to tell.
         let _ = match colour && escaped == text.to_string() {
             true => write!(stream, "{}", text.ansi()),
             false => write!(stream, "{escaped}"),
@@ -159,13 +157,18 @@ impl<'a> Console<'a> {
         if wanted { ExitCode::Done } else { ExitCode::CouldNotRun }
     }
 
-    fn line(&mut self, tone: Tone, word: &str, message: &dyn Display) -> std::io::Result<()> {
+    fn line(&mut self, tone: Tone, word: &str, message: &dyn Display) {
         let message = plain(message);
         if self.colour {
-            writeln!(self.err, "{}{word}:\x1b[0m {message}", tone.escape())
+            self.say(format_args!("{}{word}:\x1b[0m {message}", tone.escape()));
         } else {
-            writeln!(self.err, "{word}: {message}")
+            self.say(format_args!("{word}: {message}"));
         }
+    }
+
+    /// A line on standard error. Where that takes no more there is nobody left to tell, and what is in hand goes on.
+    fn say(&mut self, line: std::fmt::Arguments<'_>) {
+        let _ = writeln!(self.err, "{line}");
     }
 }
 

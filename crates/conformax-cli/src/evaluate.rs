@@ -109,7 +109,8 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
         let beside = Beside { column: groups.0, groups: groups.1, ..Beside::default() };
         let settings = Settings { beside, ..Settings::default() };
         Part { of, names, input, alphas, settings }.write(output)?;
-        return console.note(format_args!("wrote {}", path.display()));
+        console.note(format_args!("wrote {}", path.display()));
+        return Ok(());
     }
     let (model, data) = ((model.path.as_path(), &model.model), args.data.describe());
     judge(model, &levels, (evaluator, groups), &data, &args.judging, console)
@@ -126,7 +127,7 @@ pub(crate) fn judge(
 ) -> Result<(), Failure> {
     let evaluated = evaluator.finish()?;
     let honest = judge_seen(&evaluated.seen, data, args.allow_seen, console)?;
-    warn_of_few_rows(model, levels, console)?;
+    warn_of_few_rows(model, levels, console);
     let law_holds = model.law_holds() && honest == Honest::Yes;
     let results = levels.iter().zip(&evaluated.tallies).enumerate().map(|(place, (kept, tally))| {
         let by_group = GroupEvaluation::all(model, (place, kept), (column.as_deref(), &groups), &evaluated);

@@ -49,6 +49,7 @@ mod weigh;
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::num::NonZero;
 
 use clap::FromArgMatches;
 
@@ -125,8 +126,13 @@ fn dispatch(command: Command, console: &mut Console<'_>) -> Result<(), Failure> 
     }
 }
 
-/// Runs `work` in a pool of its own, so that the caller's threads and their number are left alone.
+/// Runs `work` in a pool of its own, so that the caller's threads and their number are left alone. Left to itself the
+/// pool would have as many threads as the environment says, and that may be any number.
 fn on_threads(threads: usize, work: impl FnOnce() -> Result<(), Failure> + Send) -> Result<(), Failure> {
+    let threads = match threads {
+        0 => std::thread::available_parallelism().map_or(1, NonZero::get),
+        some => some,
+    };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().map_err(Failure::error)?;
     pool.install(work)
 }

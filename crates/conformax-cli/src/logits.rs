@@ -92,10 +92,11 @@ pub(crate) fn run(args: &LogitsArgs, console: &mut Console<'_>) -> Result<(), Fa
         Matched::ByNumber => "by number",
         Matched::ByOrder => "by their order, since no name is the same",
     };
-    console.note(format!(
+    console.note(format_args!(
         "accuracy {:.4} over {} rows; classes were matched to labels {how}",
         scored.accuracy, scored.rows
-    ))
+    ));
+    Ok(())
 }
 
 /// What lies at the path, with the columns that were named.
@@ -133,8 +134,7 @@ impl Observer for Watch<'_, '_> {
         };
         let seconds = left(begun.elapsed().as_secs_f64(), since, done, rows);
         if let Some(warning) = long_on_the_cpu(self.device, seconds).filter(|_| !self.warned) {
-            // The work goes on without whoever read standard error.
-            let _ = self.bar.suspend(|| self.console.warn(warning));
+            self.bar.suspend(|| self.console.warn(warning));
         }
         // Once at most, and when the second batch tells it.
         self.warned = true;

@@ -57,6 +57,7 @@ pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Fai
         (PartOf::Calibration(calibrator), Some(output)) => {
             let mut model = calibrate::model_of(calibrator, &alphas, names, settings)?;
             model.input = input;
+            calibrate::warn_of_model(&model, None, console);
             if args.thresholds_only {
                 model.evidence = None;
             }

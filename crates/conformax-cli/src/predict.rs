@@ -103,11 +103,11 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     let source = model.open(&args.data, LabelUse::Ignored, |options| adjust(args, options))?;
     let columns = Columns::new(args, &model, &levels)?;
     let (mut writer, pipe) = open_output(args, &source, levels.len())?;
-    warn_of_few_rows(&model.model, &levels, console)?;
+    warn_of_few_rows(&model.model, &levels, console);
     let mut written = 0;
-    let mut doubt = LooksLikeProbabilities::with_model(&source);
+    let mut doubt = LooksLikeProbabilities::with_model();
     for_each_block(source, "predicting", console, |block, console| {
-        doubt.look_at(block, console)?;
+        doubt.look_at(block.doubtful, console);
         let sets = match (columns.predict(block), &pipe) {
             (Err(error), Some(pipe)) => {
                 // A pipe has no whole that could be spoilt: the sets of the rows before the bad one are good.
@@ -130,7 +130,8 @@ pub(crate) fn run(args: &PredictArgs, console: &mut Console<'_>) -> Result<(), F
     writer.finish()?;
     match (args.file(), pipe) {
         (Some(path), _) => {
-            console.note(format_args!("wrote sets of {} to {}", rows(written), path.display()))
+            console.note(format_args!("wrote sets of {} to {}", rows(written), path.display()));
+            Ok(())
         }
         (None, Some(pipe)) => pipe.drain(console),
         (None, None) => Ok(()),

@@ -8,7 +8,7 @@ use conformax_io::LabelUse;
 use conformax_report::Options;
 use conformax_study::{Results, report_study};
 
-use crate::args::{DataArgs, Files, confidence, level};
+use crate::args::{DataArgs, Files, confidence, folder, level};
 use crate::benchmark::read_benchmark;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -31,7 +31,7 @@ pub(crate) struct ReportArgs {
     #[command(flatten)]
     data: DataArgs,
     /// Folder for the page (report/index.html), its figures and tables, and the results.
-    #[arg(long, short, value_name = "FOLDER")]
+    #[arg(long, short, value_name = "FOLDER", value_parser = folder())]
     output: PathBuf,
     /// Write into a folder that is not empty, and replace a report that is there already.
     #[arg(long)]
@@ -124,5 +124,6 @@ fn warn_of_full_sets(results: &Results, calibrating: f64, console: &mut Console<
         rows(fewest),
         names.join(", "),
         rows(wanted as u64),
-    ))
+    ));
+    Ok(())
 }

@@ -94,8 +94,7 @@ pub(crate) fn run(args: &ServeArgs, console: &mut Console<'_>) -> Result<(), Fai
         .spawn(move || serve(&options, ready, || interrupt::check().is_err(), note))
         .map_err(Failure::error)?;
     for message in told {
-        // The service outlives whoever reads what it tells.
-        let _ = console.note(message);
+        console.note(message);
     }
     let served = service.join().map_err(|_| Failure::error("the service panicked"))?;
     served.map_err(Failure::error)

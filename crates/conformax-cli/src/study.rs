@@ -9,11 +9,13 @@ use clap::Args;
 use conformax_io::printable;
 use conformax_report::{File, Options, render, render_conditional};
 use conformax_study::{
-    AbsentBenchmark, ConditionalResults, Kind, Progress, Results, RunOptions, Stage, Study, Verdict,
-    conditional_csv, results_csv,
+    AbsentBenchmark, BenchmarkSummary, ConditionalResults, Kind, Progress, Results, RunOptions, Stage, Study,
+    Verdict, conditional_csv, results_csv,
 };
 use indicatif::ProgressBar;
 
+use crate::args::folder;
+use crate::calibrate::PROBABILITIES;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -40,7 +42,7 @@ pub(crate) struct StudyArgs {
     #[arg(value_name = "STUDY", default_value = "paper")]
     study: PathBuf,
     /// Folder for the results and the report.
-    #[arg(long, short, value_name = "FOLDER", default_value = "study")]
+    #[arg(long, short, value_name = "FOLDER", default_value = "study", value_parser = folder())]
     output: PathBuf,
     /// Replace results that are there already.
     #[arg(long)]
@@ -78,7 +80,13 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
         console.warn(format_args!(
             "{} is not part of this run: {}, or --benchmarks FOLDER",
             absent.title, absent.advice
-        ))?;
+        ));
+    }
+    for title in &found.doubtful {
+        console.warn(format_args!(
+            "the rows of {title} {PROBABILITIES}; give input = \"probabilities\" under its name in the study if that is \
+             what they are"
+        ));
     }
     found.write(folder, &args.output, console)
 }
@@ -93,6 +101,8 @@ fn has_conditional_beside(folder: &Path) -> bool {
 /// What a study's folder is to hold, and what is said of it.
 pub(crate) struct Found {
     absent: Vec<AbsentBenchmark>,
+    /// Titles of benchmarks whose numbers may be no logits.
+    doubtful: Vec<String>,
     csv: String,
     json: Vec<u8>,
     files: Vec<File>,
@@ -106,6 +116,7 @@ impl Found {
             json: serde_json::to_vec_pretty(&results)?,
             files: render(&results, options),
             summary: summary(&results),
+            doubtful: doubtful(&results.benchmarks),
             absent: results.absent,
         })
     }
@@ -121,6 +132,7 @@ impl Found {
                 results.benchmarks.len(),
                 results.provenance.duration_seconds
             ),
+            doubtful: doubtful(&results.benchmarks),
             absent: results.absent,
         })
     }
@@ -140,8 +152,17 @@ impl Found {
         folder.finish(&self.json)?;
         let page = path.join("report/index.html");
         writeln!(console.out(), "{}", printable(&page.to_string_lossy()))?;
-        console.note(self.summary)
+        console.note(self.summary);
+        Ok(())
     }
+}
+
+fn doubtful(benchmarks: &[BenchmarkSummary]) -> Vec<String> {
+    benchmarks
+        .iter()
+        .filter(|benchmark| benchmark.doubtful)
+        .map(|benchmark| benchmark.title.clone())
+        .collect()
 }
 
 /// The bar moves once per stage of a benchmark.

@@ -8,6 +8,7 @@ use conformax_io::printable;
 use conformax_train::{Card, Config, Device, EpochRecord, Observer, Resumed, RunFolder, train};
 use indicatif::ProgressBar;
 
+use crate::args::folder;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -28,7 +29,7 @@ pub(crate) struct TrainArgs {
     #[arg(value_name = "CONFIG")]
     config: PathBuf,
     /// Folder for the run; one that holds a run of the same config is taken up where that stopped.
-    #[arg(long, short, value_name = "FOLDER")]
+    #[arg(long, short, value_name = "FOLDER", value_parser = folder())]
     output: PathBuf,
     /// Where to compute: cpu, cuda or cuda:N. GPUs need a build with the feature `tch`.
     #[arg(long, value_name = "DEVICE", default_value_t = Device::Cpu)]
@@ -51,7 +52,8 @@ pub(crate) fn run(args: &TrainArgs, console: &mut Console<'_>) -> Result<(), Fai
     let outcome = train(&config, paths_from, &folder, args.device, &mut watch)?;
     watch.bar.finish_and_clear();
     writeln!(console.out(), "{}", printable(&folder.file("test.npz").to_string_lossy()))?;
-    console.note(summary(&outcome.card))
+    console.note(summary(&outcome.card));
+    Ok(())
 }
 
 /// A bar where somebody looks, a line per epoch everywhere.
@@ -83,8 +85,7 @@ impl Steps {
 
 impl Watch<'_, '_> {
     fn note(&mut self, line: String) {
-        // Training goes on without whoever read standard error.
-        let _ = self.bar.suspend(|| self.console.note(line));
+        self.bar.suspend(|| self.console.note(line));
     }
 }
 
@@ -102,7 +103,7 @@ impl Observer for Watch<'_, '_> {
 
     fn pace(&mut self, seconds: f64, left: u64) {
         if let Some(warning) = warning(self.device, seconds * left as f64) {
-            let _ = self.bar.suspend(|| self.console.warn(warning));
+            self.bar.suspend(|| self.console.warn(warning));
         }
     }
 

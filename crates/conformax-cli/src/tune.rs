@@ -115,10 +115,10 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
         RowsChoice::All => Model::of_selection(select(grid, source, (alpha, masked), console)?, names),
     };
     model.input = args.data.input();
+    warn_of_model(&model, None, console);
     if args.thresholds_only {
         model.evidence = None;
     }
-    warn_of_model(&model, console)?;
     let is_standard = output.is_standard();
     model::write(&model, output)?;
     if is_standard {
@@ -126,7 +126,8 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     }
     let path = &args.output.output;
     shown::print(&model, args.json, console).map_err(|failure| failure.after_writing(&[path]))?;
-    console.note(format_args!("wrote {}", path.display()))
+    console.note(format_args!("wrote {}", path.display()));
+    Ok(())
 }
 
 /// With `--rows all` there is no share of the rows, and no score is kept that could be left out.
@@ -204,12 +205,11 @@ fn score(
     (alpha, masked): (Alpha, Masked),
     console: &mut Console<'_>,
 ) -> Result<(Source, Tuner<ScoreSpec>), Failure> {
-    let mut doubt = LooksLikeProbabilities::new(&source);
     let tuner = Tuner::new(grid, source.classes(), alpha)?;
     let mut tuner = tuner.with_masked(masked).remembering(Remember::Rows);
-    let mut first = None;
+    let mut doubtful = None;
     let mut extend = |block: &Block| {
-        first.get_or_insert_with(|| block.clone());
+        doubtful.get_or_insert(block.doubtful);
         let before = tuner.n();
         let extended = with_logits!(block, logits => tuner.extend(logits.labelled(labels(block))?));
         extended.map_err(|error| in_block(error, before))
@@ -219,7 +219,7 @@ fn score(
         Some(rows) => for_rows(source, rows, what, console, extend)?,
         None => for_each_block(source, what, console, |block, _| Ok(extend(block)?))?,
     };
-    first.iter().try_for_each(|block| doubt.look_at(block, console))?;
+    LooksLikeProbabilities::new().look_at(doubtful == Some(true), console);
     Ok((source, tuner))
 }
 
@@ -256,6 +256,6 @@ pub(crate) fn gather(block: &Block, rows: &[usize]) -> Block {
     let labels = Some(rows.iter().map(|row| labels[*row]).collect());
     let groups = block.groups.as_ref().map(|groups| rows.iter().map(|row| groups[*row]).collect());
     let weights = block.weights.as_ref().map(|weights| rows.iter().map(|row| weights[*row]).collect());
-    let (classes, known_groups) = (block.classes, block.known_groups);
-    Block { classes, logits, labels, groups, known_groups, weights, ..Block::default() }
+    let Block { classes, known_groups, doubtful, .. } = *block;
+    Block { classes, logits, labels, groups, known_groups, weights, doubtful, ..Block::default() }
 }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use self::input::{Input, Line};
 use self::state::StateFile;
 use crate::args::{Files, StreamArgs};
+use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::model::Loaded;
@@ -76,11 +77,13 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
         stream: state.read(fresh, console)?,
         rows: JsonRows::new(&model.model),
         names: model.model.names.clone(),
+        doubtful: None,
         stop_on_alarm: args.stop_on_alarm,
     };
     let mut input = Input::open(&args.input)?;
     let status = console.status();
     let mut ahead = 0;
+    let (mut is_read, mut doubt) = (true, LooksLikeProbabilities::with_model());
     let outcome = loop {
         let line = input.next(|| {
             ahead = 0;
@@ -91,9 +94,12 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
             Ok(Line::End) => break Ok(()),
             Ok(Line::Text { row, bytes }) => match watch.answer(&bytes) {
                 Ok((answer, alarm)) => {
-                    status.suspend(|| {
-                        writeln!(console.out(), "{answer}").and_then(|()| console.out().flush())
-                    })?;
+                    if let Some(doubtful) = watch.doubtful {
+                        status.suspend(|| doubt.look_at(doubtful, console));
+                    }
+                    if is_read {
+                        is_read = status.suspend(|| print(&answer, console))?;
+                    }
                     ahead += 1;
                     if ahead >= MOST_AHEAD {
                         ahead = 0;
@@ -101,10 +107,14 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
                     }
                     status.set_message(watch.told());
                     if let Some(alarm) = alarm {
-                        status.suspend(|| console.warn(&alarm))?;
+                        status.suspend(|| console.warn(&alarm));
                         if watch.stop_on_alarm {
                             break Err(Failure::No(alarm));
                         }
+                    }
+                    // Without answers to read, what is left of the run is the alarm that is waited for.
+                    if !is_read && !watch.stop_on_alarm {
+                        break Err(Failure::OutputClosed);
                     }
                 }
                 Err(fault) => break Err(input.failure(row, fault)),
@@ -117,7 +127,20 @@ pub(crate) fn run(args: &WatchArgs, console: &mut Console<'_>) -> Result<(), Fai
         Err(Failure::Interrupted) => {
             Err(Failure::error(format!("interrupted after {}; what was answered stands", watch.told())))
         }
-        other => other.and_then(|()| console.note(watch.told())),
+        Err(other) => Err(other),
+        Ok(()) => {
+            console.note(watch.told());
+            Ok(())
+        }
+    }
+}
+
+/// Prints an answer, and whether anybody is left who reads them.
+fn print(answer: &str, console: &mut Console<'_>) -> Result<bool, Failure> {
+    let printed = writeln!(console.out(), "{answer}").and_then(|()| console.out().flush());
+    match printed.map_err(Failure::from) {
+        Err(Failure::OutputClosed) => Ok(false),
+        other => other.map(|()| true),
     }
 }
 
@@ -125,6 +148,8 @@ struct Watch {
     stream: Stream<ScoreSpec>,
     rows: JsonRows,
     names: Option<ClassNames>,
+    /// Whether the last row looked like probabilities.
+    doubtful: Option<bool>,
     stop_on_alarm: bool,
 }
 
@@ -198,6 +223,7 @@ impl Watch {
             let wanted = "an id, where other rows have numbers for ids";
             return Err(conformax_io::Problem::Dtype { what: "a row", wanted, found }.into());
         }
+        self.doubtful = Some(read.doubtful);
         let groups = read.group.map(|group| [group]);
         let rows = Logits::new(logits, logits.len()).and_then(|logits| match &groups {
             Some(groups) => logits.with_groups(groups),

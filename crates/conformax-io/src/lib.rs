@@ -51,7 +51,7 @@ mod text;
 mod writing;
 
 pub use calibration::kind::is_calibration;
-pub use calibration::model::{Beside, KeptLevel, Model, SelectionRecord, TuningRecord};
+pub use calibration::model::{Beside, Impossible, KeptLevel, Model, SelectionRecord, TuningRecord};
 pub use calibration::part::{Part, PartOf, Settings};
 pub use data::block::Block;
 pub use data::cells::{CellType, Cells, NamedCells};

@@ -83,6 +83,8 @@ fn an_identifier_does_not_become_a_class() {
         error,
         "z.csv: column `id`: holds whole numbers that identify or number rows; whether it is a class must be said"
     );
+    // So does one among logits that are whole numbers, as a quantised model gives.
+    assert_eq!(refused("id,cat,dog,label\n17,2,0,cat\n4,0,3,dog\n90,5,1,cat\n"), error);
     let counting = refused("n,cat,dog,label\n1,2.5,0.5,cat\n2,0.25,1.5,dog\n3,0.5,0.25,cat\n");
     assert!(counting.starts_with("z.csv: column `n`: holds whole numbers"), "{counting}");
     let pandas = refused(",cat,dog,label\n0,2.5,0.5,cat\n1,0.25,1.5,dog\n");

@@ -160,8 +160,8 @@ impl Kind {
             })
             .collect();
         let printed = ours.and_then(|ours| {
-            let summary = &view.results.benchmarks[benchmark];
-            (self.printed)(&summary.name, &view.results.procedures[ours], alpha)
+            let benchmark = view.results.benchmarks[benchmark].name_in_paper()?;
+            (self.printed)(benchmark, &view.results.procedures[ours], alpha)
         });
         let band = (self.better == Better::Middle)
             .then(|| view.band(Cell { benchmark, procedure: ours.unwrap_or(0), level }))

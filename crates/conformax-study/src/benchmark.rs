@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use conformax::{DataFingerprint, Logits, score_labels};
-use conformax_io::{Block, ClassNames, Data, LabelUse, Source, SourceOptions, Values};
+use conformax_io::{Block, ClassNames, Data, Input, LabelUse, Source, SourceOptions, Values};
 
 use crate::error::{Error, Result};
 use crate::study::BenchmarkEntry;
@@ -15,6 +15,8 @@ pub struct BuiltIn {
     pub name: &'static str,
     /// Name for people.
     pub title: &'static str,
+    /// Fingerprint of its rows, by which they are known in any file.
+    pub fingerprint: &'static str,
     arrays: Arrays,
 }
 
@@ -39,10 +41,30 @@ macro_rules! embedded {
 
 /// The benchmarks that ship.
 pub const BUILT_IN: [BuiltIn; 4] = [
-    BuiltIn { name: "cifar10", title: "CIFAR-10", arrays: embedded!("cifar10", 10) },
-    BuiltIn { name: "cifar100", title: "CIFAR-100", arrays: embedded!("cifar100", 100) },
-    BuiltIn { name: "imagenet5k", title: "ImageNet-5k", arrays: Arrays::InSourceTree },
-    BuiltIn { name: "newsgroups", title: "20 Newsgroups", arrays: embedded!("newsgroups", 20) },
+    BuiltIn {
+        name: "cifar10",
+        title: "CIFAR-10",
+        fingerprint: "0c51bbc08d19fb4a",
+        arrays: embedded!("cifar10", 10),
+    },
+    BuiltIn {
+        name: "cifar100",
+        title: "CIFAR-100",
+        fingerprint: "02baa328c501e3f3",
+        arrays: embedded!("cifar100", 100),
+    },
+    BuiltIn {
+        name: "imagenet5k",
+        title: "ImageNet-5k",
+        fingerprint: "3bf36c211f02c9f3",
+        arrays: Arrays::InSourceTree,
+    },
+    BuiltIn {
+        name: "newsgroups",
+        title: "20 Newsgroups",
+        fingerprint: "fb9c501ec40eeb89",
+        arrays: embedded!("newsgroups", 20),
+    },
 ];
 
 /// Where a benchmark's rows are.
@@ -115,6 +137,8 @@ pub struct Benchmark {
     pub labels: Vec<u32>,
     /// Names of the classes, where they have any.
     pub names: Option<ClassNames>,
+    /// Whether its numbers are taken for logits and look like probabilities.
+    pub doubtful: bool,
     pub(crate) logits: Wide,
     /// Per row, whether the true label has the largest logit.
     pub(crate) correct: Vec<bool>,
@@ -142,20 +166,23 @@ impl Benchmark {
             None => Error::Benchmark { name: entry.name.clone(), message },
         };
         let read = |files: &BenchmarkFiles| {
-            let read = files.names().and_then(|names| read_files(&files.data(), names));
+            let read = files.names().and_then(|names| read_files(&files.data(), names, entry.input));
             let (logits, labels, names) = read.map_err(|error| fault(chain(&error)))?;
-            let benchmark = Self::new(&entry.name, &entry.title, logits, labels);
+            let benchmark = Self::new(&entry.name, &entry.name, logits, labels);
             benchmark.map(|benchmark| benchmark.with_names(names)).map_err(|error| fault(chain(&error)))
         };
         let benchmark = match &entry.files {
             Some(files) => read(files)?,
             None => match (Self::built_in(&entry.name), in_folders(&entry.name, &likely_folders(folder))) {
-                (Some(benchmark), _) => Self { title: entry.title.clone(), ..benchmark },
+                (Some(benchmark), _) => benchmark,
                 (None, Some(files)) => read(&files)?,
                 (None, None) => return Ok(Found::Absent),
             },
         };
-        Ok(Found::Here(Box::new(benchmark)))
+        // A name alone makes no rows those of the benchmark that ships.
+        let shipped = benchmark.shipped().map(|known| known.title.to_owned());
+        let title = entry.title.clone().or(shipped).unwrap_or_else(|| entry.name.clone());
+        Ok(Found::Here(Box::new(Self { title, ..benchmark })))
     }
 
     /// A benchmark that is inside the program; `None` for any other name.
@@ -174,10 +201,16 @@ impl Benchmark {
         Some(benchmark.with_names(names))
     }
 
+    /// The benchmark that ships and has this name and these rows.
+    pub(crate) fn shipped(&self) -> Option<&'static BuiltIn> {
+        BUILT_IN.iter().find(|known| known.name == self.name && known.fingerprint == self.fingerprint)
+    }
+
     /// Reads a data set whole, and checks every row.
     pub fn read(name: &str, data: &Data) -> Result<Self> {
         let fault = |message: String| Error::Benchmark { name: name.to_owned(), message };
-        let (logits, labels, names) = read_files(data, None).map_err(|error| fault(chain(&error)))?;
+        let (logits, labels, names) =
+            read_files(data, None, Input::default()).map_err(|error| fault(chain(&error)))?;
         let benchmark = Self::new(name, name, logits, labels).map_err(|error| fault(error.to_string()))?;
         Ok(benchmark.with_names(names))
     }
@@ -187,7 +220,7 @@ impl Benchmark {
         let mut fingerprint = DataFingerprint::default();
         fingerprint.extend(&logits.row_fingerprints());
         let dtype = logits.logits.dtype().to_string();
-        let classes = logits.classes;
+        let (classes, doubtful) = (logits.classes, logits.doubtful);
         let wide = match logits.logits {
             Values::F16(values) => Wide::F32(values.into_iter().map(f32::from).collect()),
             Values::Bf16(values) => Wide::F32(values.into_iter().map(f32::from).collect()),
@@ -206,6 +239,7 @@ impl Benchmark {
             fingerprint: fingerprint.to_string(),
             labels,
             names: None,
+            doubtful,
             logits: wide,
             correct,
         })
@@ -256,12 +290,14 @@ fn chain(error: &dyn std::error::Error) -> String {
 fn read_files(
     data: &Data,
     names: Option<ClassNames>,
+    input: Input,
 ) -> conformax_io::Result<(Block, Vec<u32>, Option<ClassNames>)> {
-    let options = SourceOptions { labels: LabelUse::Required, names, ..SourceOptions::default() };
+    let options = SourceOptions { labels: LabelUse::Required, names, input, ..SourceOptions::default() };
     let mut source = Source::open(data, &options)?;
-    let (mut whole, mut block) = (Block::default(), Block::default());
+    let (mut whole, mut block) = (Block { doubtful: true, ..Block::default() }, Block::default());
     let mut labels = Vec::new();
     while source.read(&mut block)? {
+        whole.doubtful &= block.doubtful;
         whole.logits.extend_rows(&block.logits, block.classes, 0..block.rows());
         labels.extend(block.labels.as_deref().unwrap_or_default());
     }
@@ -291,6 +327,11 @@ fn likely_folders(folder: Option<&Path>) -> Vec<PathBuf> {
 fn in_folders(name: &str, folders: &[PathBuf]) -> Option<BenchmarkFiles> {
     let existing = folders.iter().filter(|folder| folder.is_dir());
     existing.map(|folder| BenchmarkFiles::at(folder.clone(), name)).find(BenchmarkFiles::exist)
+}
+
+/// What a benchmark that ships is called, whether or not it is there.
+pub(crate) fn titled(name: &str) -> String {
+    BUILT_IN.iter().find(|known| known.name == name).map_or(name, |known| known.title).to_owned()
 }
 
 /// What to do about a benchmark that is not there.

@@ -12,7 +12,6 @@ mod paper_world;
 mod quantity;
 mod table;
 
-use crate::benchmark::BUILT_IN;
 use crate::paper::PROCEDURES;
 use crate::results::{BenchmarkSummary, Claim, Record, Results};
 use crate::row_influence::Influences;
@@ -23,7 +22,7 @@ use evidence::Court;
 pub(crate) fn judge_claims(results: &Results, records: &[Record], influences: &Influences) -> Vec<Claim> {
     let benchmarks = results.benchmarks.iter().map(|benchmark| benchmark.name.as_str()).collect();
     let procedures: Vec<&str> = results.procedures.iter().map(String::as_str).collect();
-    let ships = |summary: &BenchmarkSummary| BUILT_IN.iter().any(|known| known.name == summary.name);
+    let ships = |summary: &BenchmarkSummary| summary.ships;
     if !PROCEDURES.iter().all(|name| procedures.contains(name)) || !results.benchmarks.iter().all(ships) {
         return Vec::new();
     }

@@ -120,8 +120,21 @@ pub struct BenchmarkSummary {
     pub accuracy: f64,
     /// Fingerprint of the rows, 16 hexadecimal digits, as calibration files have it.
     pub fingerprint: String,
+    /// Whether its numbers were taken for logits and look like probabilities: no row is negative, and all sum to one.
+    #[serde(default)]
+    pub doubtful: bool,
+    /// Whether its rows are those of the benchmark of this name that ships, whatever file they came from.
+    #[serde(default)]
+    pub ships: bool,
     /// The study's splits.
     pub splits: Vec<SplitSummary>,
+}
+
+impl BenchmarkSummary {
+    /// What [`crate::paper`] calls it; `None` where the paper prints nothing of these rows.
+    pub fn name_in_paper(&self) -> Option<&str> {
+        self.ships.then_some(self.name.as_str())
+    }
 }
 
 /// One split of a benchmark.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use conformax::{CoverageLaw, Logits, Parameters};
 use rayon::prelude::*;
 
-use crate::benchmark::{Benchmark, Found, Wide, advice};
+use crate::benchmark::{Benchmark, Found, Wide, advice, titled};
 use crate::claims::judge_claims;
 use crate::error::{Error, Result};
 use crate::evaluation::{Evaluation, Outcome, Plan, SizeAtGamma, Stage, evaluate_benchmark, stages};
@@ -58,7 +58,7 @@ impl Study {
                 Found::Here(benchmark) => benchmarks.push(*benchmark),
                 Found::Absent => absent.push(AbsentBenchmark {
                     name: entry.name.clone(),
-                    title: entry.title.clone(),
+                    title: entry.title.clone().unwrap_or_else(|| titled(&entry.name)),
                     advice: advice(&entry.name),
                 }),
             }
@@ -238,6 +238,8 @@ impl Study {
             dtype: benchmark.dtype.clone(),
             accuracy: benchmark.accuracy(),
             fingerprint: benchmark.fingerprint.clone(),
+            doubtful: benchmark.doubtful,
+            ships: benchmark.shipped().is_some(),
             splits: splits
                 .map(|(number, split)| SplitSummary {
                     split: number as u64,

@@ -5,6 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use conformax::{Alpha, Draw, Gamma, Lambda, Parameters, Penalty, ScoreSpec, Strata, TuningSplit};
+use conformax_io::Input;
 use serde::Deserialize;
 use toml::Spanned;
 
@@ -69,10 +70,12 @@ pub struct Study {
 pub struct BenchmarkEntry {
     /// Name in files.
     pub name: String,
-    /// Name for people.
-    pub title: String,
+    /// Name for people, where one is given.
+    pub title: Option<String>,
     /// Where its rows are; `None` for a built-in benchmark, wherever that is.
     pub files: Option<BenchmarkFiles>,
+    /// What its numbers are.
+    pub input: Input,
     /// The line that names it; `None` where no file does.
     pub(crate) place: Option<Place>,
 }
@@ -104,6 +107,7 @@ struct WrittenBenchmark {
     path: Option<Spanned<PathBuf>>,
     logits: Option<Spanned<PathBuf>>,
     labels: Option<Spanned<PathBuf>>,
+    input: Option<Spanned<String>>,
 }
 
 #[derive(Deserialize)]
@@ -327,7 +331,7 @@ impl Reader<'_> {
 
     fn benchmark(&self, written: &WrittenBenchmark, spanned: &Spanned<String>) -> Result<BenchmarkEntry> {
         let name = spanned.get_ref();
-        let built_in = BUILT_IN.iter().find(|known| known.name == name);
+        let is_built_in = BUILT_IN.iter().any(|known| known.name == name);
         let existing = |path: &Spanned<PathBuf>| {
             let full = self.folder.join(path.get_ref());
             let missing = || format!("there is no {}", full.display());
@@ -339,7 +343,7 @@ impl Reader<'_> {
                 let (logits, labels) = (existing(logits)?, existing(labels)?);
                 Some(BenchmarkFiles::Pair { logits, labels, names: None })
             }
-            (None, None, None) if built_in.is_some() => None,
+            (None, None, None) if is_built_in => None,
             (None, None, None) => {
                 let known: Vec<&str> = BUILT_IN.iter().map(|known| known.name).collect();
                 let message = format!(
@@ -350,14 +354,23 @@ impl Reader<'_> {
             }
             _ => return Err(self.fault(spanned, "give either path, or both logits and labels")),
         };
-        let title = written.title.clone();
-        let title = title.or(built_in.map(|known| known.title.to_owned())).unwrap_or_else(|| name.clone());
         let place = [&written.path, &written.logits]
             .into_iter()
             .flatten()
             .next()
             .map_or(spanned.span(), Spanned::span);
-        Ok(BenchmarkEntry { name: name.clone(), title, files, place: Some((self.at)(place.start)) })
+        let input =
+            written.input.as_ref().map_or(Ok(Input::default()), |input| match (&files, input.get_ref()) {
+                (None, _) => {
+                    Err(self.fault(input, format!("{name} is built in, as logits: leave out input")))
+                }
+                (Some(_), kind) => Input::named(kind).ok_or_else(|| {
+                    let known = "\"logits\", \"probabilities\" or \"log_probabilities\"";
+                    self.fault(input, format!("input is {known}, got {kind:?}"))
+                }),
+            })?;
+        let (name, title) = (name.clone(), written.title.clone());
+        Ok(BenchmarkEntry { name, title, files, input, place: Some((self.at)(place.start)) })
     }
 
     fn procedure(&self, written: &WrittenProcedure, draw: Draw) -> Result<Procedure> {

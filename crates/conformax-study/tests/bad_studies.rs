@@ -49,6 +49,8 @@ fn names_the_line_at_fault() {
         ("splits = 5", "splits = \"5\"", "splits = \"5\"", "expected"),
         ("name = \"sparsemax\"\n", "name = \"InvProb\"\n", "score = \"sparsemax\"", "twice"),
         ("name = \"newsgroups\"", "name = \"mine\"\npath = \"nowhere.npz\"", "nowhere.npz", "there is no"),
+        ("name = \"newsgroups\"", "name = \"mine\"\npath = \".\"\ninput = \"p\"", "\"p\"", "probabilities"),
+        ("name = \"newsgroups\"", "name = \"newsgroups\"\ninput = \"logits\"", "input", "leave out input"),
         (
             "name = \"newsgroups\"",
             "name = \"mine\"\nlogits = \"a.npy\"",

@@ -65,7 +65,7 @@ fn accuracies_are_those_of_the_card() {
         assert!((benchmark.accuracy - accuracy).abs() < 0.0005, "{}: {}", benchmark.name, benchmark.accuracy);
         assert_eq!((benchmark.rows, benchmark.classes), (rows, classes));
         assert_eq!(benchmark.dtype, dtype);
-        assert_eq!(benchmark.fingerprint.len(), 16);
+        assert!(benchmark.ships, "{}: {}", benchmark.name, benchmark.fingerprint);
     }
     assert_eq!(results.benchmarks.len() + results.absent.len(), 4);
 }

@@ -21,19 +21,20 @@ use crate::tune::{SizeCounter, Tuner};
 use crate::{ARITHMETIC_VERSION, AdaptiveLevel, Alarm, Error, Result, ScoreSpec, Stream};
 
 const MAGIC: &[u8; 4] = b"CFMX";
-const VERSION: u32 = 2;
 
 /// Something that has a form in bytes.
 trait Framed: Sized {
     /// What it is, in the words of a message, and in the frame.
     const WHAT: &'static str;
     const KIND: u32;
+    /// The version of the contents.
+    const VERSION: u32 = 2;
     fn write(&self, to: &mut Writer);
     fn read(from: &mut Reader<'_>) -> Result<Self>;
 
     fn framed(&self) -> Vec<u8> {
         let mut writer = Writer(MAGIC.to_vec());
-        [Self::KIND, VERSION, ARITHMETIC_VERSION].iter().for_each(|word| writer.u32(*word));
+        [Self::KIND, Self::VERSION, ARITHMETIC_VERSION].iter().for_each(|word| writer.u32(*word));
         self.write(&mut writer);
         let sum = checksum(&writer.0);
         writer.u64(sum);
@@ -50,7 +51,7 @@ trait Framed: Sized {
         if reader.u32()? != Self::KIND {
             return Err(fault("they hold something else"));
         }
-        if reader.u32()? != VERSION {
+        if reader.u32()? != Self::VERSION {
             return Err(fault("they are of another version"));
         }
         if reader.u32()? != ARITHMETIC_VERSION {

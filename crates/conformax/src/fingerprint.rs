@@ -204,10 +204,12 @@ impl RowSample {
     pub(crate) fn finish(mut self) -> RowSet {
         self.settle();
         let up_to = self.up_to();
-        let rows = self.kept.iter().map(|(_, count)| u64::from(*count)).sum();
+        let mut all = Whole::default();
+        self.kept.iter().for_each(|(row, count)| all.add(*row, u64::from(*count)));
+        let whole = (self.kept.len() >= FEWEST_DIFFERENT).then_some(all.sum);
         let pairs = self.kept.iter().filter(|(_, count)| *count == 2).count() as u64;
         let once = self.kept.into_iter().filter(|(_, count)| *count == 1).map(|(row, _)| row).collect();
-        RowSet { once, up_to, rows, pairs }
+        RowSet { once, up_to, rows: all.rows, pairs, whole }
     }
 
     /// In order, for whoever writes them down.
@@ -240,7 +242,31 @@ fn next_of<A: Iterator<Item = (u64, u32)>, B: Iterator<Item = (u64, u32)>>(
     }
 }
 
-/// Fingerprints of rows that occur once among those that calibrated or tuned a model, rising.
+/// Rows counted and summed, in any order: of two data sets the same only where they have the same rows as often.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Whole {
+    pub(crate) rows: u64,
+    pub(crate) sum: u64,
+}
+
+impl Whole {
+    fn add(&mut self, row: u64, times: u64) {
+        self.merge(Self { rows: times, sum: mix(row ^ C[2], C[3]).wrapping_mul(times) });
+    }
+
+    fn merge(&mut self, other: Self) {
+        self.rows += other.rows;
+        self.sum = self.sum.wrapping_add(other.sum);
+    }
+}
+
+/// Rows of fewer kinds than this may come as often as other rows do, kind by kind, by chance. Of 16 kinds and more they do
+/// so less than twice in a million times, however common each is: the largest probability is that of 16 rows all
+/// different, `16!/16¹⁶`.
+const FEWEST_DIFFERENT: usize = 16;
+
+/// Fingerprints of rows that occur once among those that calibrated or tuned a model, rising, and one number for all of
+/// its rows.
 ///
 /// ```
 /// use conformax::RowSet;
@@ -253,11 +279,12 @@ pub struct RowSet {
     up_to: u64,
     rows: u64,
     pairs: u64,
+    whole: Option<u64>,
 }
 
 impl Default for RowSet {
     fn default() -> Self {
-        Self { once: Vec::new(), up_to: u64::MAX, rows: 0, pairs: 0 }
+        Self { once: Vec::new(), up_to: u64::MAX, rows: 0, pairs: 0, whole: None }
     }
 }
 
@@ -278,7 +305,19 @@ impl RowSet {
                 .checked_mul(2)
                 .and_then(|paired| paired.checked_add(once.len() as u64))
                 .is_some_and(|least| least <= rows);
-        sound.then_some(Self { once, up_to, rows, pairs })
+        sound.then_some(Self { once, up_to, rows, pairs, whole: None })
+    }
+
+    /// The same with the number for all of its rows, where it is known.
+    #[must_use]
+    pub fn with_whole(self, whole: Option<u64>) -> Self {
+        Self { whole, ..self }
+    }
+
+    /// One number for all rows of which anything is known, in any order and repeated ones as often as they come; `None`
+    /// where they are of so few kinds that other rows may be the same by chance.
+    pub fn whole(&self) -> Option<u64> {
+        self.whole
     }
 
     /// Rows, repeated ones included, of which anything is known.
@@ -323,13 +362,19 @@ impl RowSet {
 pub(crate) struct Overlap {
     /// Rows whose fingerprint the model would know.
     pub(crate) looked_at: u64,
+    /// Those that each of the model's sets of rows would know; nothing before the first row.
+    pub(crate) wholes: Vec<Whole>,
     /// Of the fingerprints that the model has: how often each came, and in which row first.
     pub(crate) met: std::collections::BTreeMap<u64, (u64, u64)>,
 }
 
 impl Overlap {
     pub(crate) fn extend(&mut self, first_row: u64, fingerprints: &[u64], model: &[RowSet]) {
+        self.wholes.resize(model.len(), Whole::default());
         for (row, name) in (first_row..).zip(fingerprints) {
+            for (whole, _) in self.wholes.iter_mut().zip(model).filter(|(_, rows)| rows.knows(*name)) {
+                whole.add(*name, 1);
+            }
             if model.iter().any(|rows| rows.knows(*name)) {
                 self.looked_at += 1;
             }
@@ -342,13 +387,34 @@ impl Overlap {
 
     pub(crate) fn merge(&mut self, other: &Self) {
         self.looked_at += other.looked_at;
+        self.wholes.resize(self.wholes.len().max(other.wholes.len()), Whole::default());
+        self.wholes.iter_mut().zip(&other.wholes).for_each(|(mine, theirs)| mine.merge(*theirs));
         for (name, (count, first)) in &other.met {
             let met = self.met.entry(*name).or_insert((0, *first));
             *met = (met.0 + count, met.1.min(*first));
         }
     }
 
+    /// Whether these are, in whatever order, all the rows of one of the model's sets, or of all of them together.
+    fn is_of(&self, model: &[RowSet]) -> bool {
+        let of_set = |rows: &RowSet| Some(Whole { rows: rows.rows, sum: rows.whole? });
+        let of_one = self.wholes.iter().zip(model).any(|(met, rows)| of_set(rows) == Some(*met));
+        let together = model.iter().filter(|rows| rows.up_to == u64::MAX).map(of_set);
+        let together = together.collect::<Option<Vec<_>>>().filter(|sets| sets.len() == model.len());
+        let together = together.and_then(|sets| {
+            sets.into_iter().reduce(|mut all, rows| {
+                all.merge(rows);
+                all
+            })
+        });
+        of_one || together.is_some_and(|all| self.wholes.first() == Some(&all))
+    }
+
     pub(crate) fn finish(&self, model: &[RowSet]) -> SeenRows {
+        if self.is_of(model) {
+            let rows = self.looked_at;
+            return SeenRows { rows, seen: rows, first: Some(0), by_chance: 0.0 };
+        }
         let alone = self.met.values().filter(|(count, _)| *count == 1);
         SeenRows {
             rows: self.looked_at,
@@ -362,7 +428,9 @@ impl Overlap {
 /// How many test rows had a part in the model: rows whose logits occur once among the model's rows and once here.
 ///
 /// Equal rows are common in honest data and are no evidence. How many are alike by chance is told by the pairs among
-/// the model's own rows; where [`SeenRows::MOST`] of the rows and more are alike beyond that, it is the same data.
+/// the model's own rows; where [`SeenRows::MOST`] of the rows and more are alike beyond that, it is the same data. So
+/// are all the rows of the model, each as often as there, in whatever order: that is seen also where every row has an
+/// equal.
 ///
 /// ```
 /// use conformax::{EntmaxScore, Evaluator, Logits, Predictor, RowSet, Thresholds, row_fingerprints};
@@ -494,6 +562,39 @@ mod tests {
             counts.into_iter().take(MOST).filter(|(_, count)| *count == 1).map(|(row, _)| row).collect()
         };
         assert_eq!(whole.as_slice(), plain);
+    }
+
+    /// A random forest's rows: none is alone, and still they are known where all of them come again.
+    #[test]
+    fn all_rows_of_a_model_are_known_again_where_every_row_has_an_equal() {
+        let rows = |kinds: u64| (0..3 * kinds).map(|row| crate::random::mix(row % kinds)).collect::<Vec<_>>();
+        let seen = |met: &[u64], model: &[RowSet]| {
+            let mut shards = [Overlap::default(), Overlap::default()];
+            shards[0].extend(0, &met[..met.len() / 3], model);
+            shards[1].extend(met.len() as u64 / 3, &met[met.len() / 3..], model);
+            let [mut all, other] = shards;
+            all.merge(&other);
+            all.finish(model)
+        };
+        let model = [RowSet::new(rows(40))];
+        assert!(model[0].as_slice().is_empty());
+        let backwards: Vec<u64> = rows(40).into_iter().rev().collect();
+        let found = seen(&backwards, &model);
+        assert_eq!((found.seen, found.first, found.are_the_same_data()), (120, Some(0), true));
+        assert_eq!(seen(&backwards[1..], &model).seen, 0, "one row less");
+        let mut other = backwards.clone();
+        other[0] = other[1];
+        assert_eq!(seen(&other, &model).seen, 0, "as many, one of them another");
+        let few = [RowSet::new(rows(15))];
+        assert_eq!(
+            (few[0].whole(), seen(&rows(15), &few).seen),
+            (None, 0),
+            "of so few kinds that may be chance"
+        );
+        // Those that tuned and those that calibrated, which were one file.
+        let parts = [RowSet::new(backwards[..70].to_vec()), RowSet::new(backwards[70..].to_vec())];
+        assert!(seen(&backwards, &parts).are_the_same_data());
+        assert!(seen(&backwards[70..], &parts).are_the_same_data());
     }
 
     #[test]

@@ -28,7 +28,8 @@ const BLOCK: usize = 4096;
 const PREFETCHED_CLASSES: usize = 4096;
 
 /// The first row's fault: of `checks`, each of which looked for one kind in all rows, and of what `read` brings up in
-/// the rows before that. So it is the same whatever blocks rows come in.
+/// the rows before that. So it is the same whatever blocks rows come in, but for labels, weights and draws: these are
+/// checked where they are put beside the logits of a block, so that whoever takes rows can rely on them.
 pub(crate) fn first_fault(
     checks: impl IntoIterator<Item = Result<()>>,
     read: impl FnOnce(usize) -> Result<()>,

@@ -222,12 +222,22 @@ const WEIGHTS: [f64; 700] = {
 };
 
 fn part(data: &Data, from: usize, to: usize) -> Labelled<'_, f32> {
-    part_of_groups(data, &GROUPS, from, to)
+    part_beside(data, (&GROUPS, &WEIGHTS), from, to).unwrap()
 }
 
-fn part_of_groups<'a>(data: &'a Data, groups: &'a [u32; 700], from: usize, to: usize) -> Labelled<'a, f32> {
-    let all = data.rows().with_groups(groups).unwrap().with_weights(&WEIGHTS).unwrap();
-    all.rows(from..to).labelled(&data.labels[from..to]).unwrap()
+/// What comes beside the logits of each row.
+type Beside<'a> = (&'a [u32; 700], &'a [f64; 700]);
+
+fn part_beside<'a>(
+    data: &'a Data,
+    (groups, weights): Beside<'a>,
+    from: usize,
+    to: usize,
+) -> Result<Labelled<'a, f32>> {
+    let rows = data.rows().rows(from..to).with_groups(&groups[from..to])?;
+    let labelled =
+        rows.with_weights(&weights[from..to]).and_then(|rows| rows.labelled(&data.labels[from..to]));
+    labelled.map_err(|error| error.offset_rows(from as u64))
 }
 
 fn whole<A: Accumulates>(new: &A, data: &Data) -> A {
@@ -299,26 +309,35 @@ fn a_fault_is_named<A: Accumulates>(new: &A) {
     assert_eq!(filled.bytes(), before);
     let narrow = Data::new(3, 5, 1);
     assert_eq!(filled.take_in(narrow.labelled()), Err(Error::ClassCount { wanted: 12, got: 5 }));
-    // Of two faults the first row's, whatever they are and whatever blocks they come in.
-    type Fault = fn(&mut Data, &mut [u32; 700], usize);
-    let kinds: [Fault; 4] = [
-        |data, _, row| data.logits[row * 12 + 4] = f32::NAN,
-        |data, _, row| data.logits[row * 12 + data.labels[row] as usize] = f32::NEG_INFINITY,
-        |_, groups, row| groups[row] = 3,
-        |_, groups, row| groups[row] = 4,
+    // Of two faults the first row's, whatever blocks they come in; but weights and then labels are looked at before any
+    // row of their block is.
+    type Fault = fn(&mut Data, (&mut [u32; 700], &mut [f64; 700]), usize);
+    let kinds: [(u32, Fault); 6] = [
+        (0, |_, (_, weights), row| weights[row] = f64::NAN),
+        (1, |data, _, row| data.labels[row] = 12),
+        (2, |data, _, row| data.logits[row * 12 + 4] = f32::NAN),
+        (2, |data, _, row| data.logits[row * 12 + data.labels[row] as usize] = f32::NEG_INFINITY),
+        (2, |_, (groups, _), row| groups[row] = 3),
+        (2, |_, (groups, _), row| groups[row] = 4),
     ];
-    for (early, late) in kinds.iter().flat_map(|early| kinds.iter().map(move |late| (early, late))) {
-        let (mut data, mut groups) = (rows(), GROUPS);
-        early(&mut data, &mut groups, 305);
-        late(&mut data, &mut groups, 600);
-        let fault_in_blocks_of = |step: usize| {
-            let mut filled = new.clone();
-            let blocks = (0..700).step_by(step).map(|from| (from, (from + step).min(700)));
-            let mut blocks = blocks.map(|(from, to)| part_of_groups(&data, &groups, from, to));
-            blocks.find_map(|block| filled.take_in(block).err()).map(|error| error.to_string())
-        };
-        let wanted = fault_in_blocks_of(1);
-        assert_eq!([7, 311, 700].map(fault_in_blocks_of), [(); 3].map(|()| wanted.clone()));
+    let first = |faults: &[(Fault, usize)], step: usize| {
+        let (mut data, mut groups, mut weights) = (rows(), GROUPS, WEIGHTS);
+        faults.iter().rev().for_each(|(fault, row)| fault(&mut data, (&mut groups, &mut weights), *row));
+        let mut filled = new.clone();
+        let mut blocks = (0..700).step_by(step).map(|from| {
+            let block = part_beside(&data, (&groups, &weights), from, (from + step).min(700))?;
+            filled.take_in(block)
+        });
+        blocks.find_map(Result::err).map(|error| error.to_string())
+    };
+    for ((looked_at, early), (before, late)) in
+        kinds.iter().flat_map(|early| kinds.iter().map(move |late| (early, late)))
+    {
+        let both = [(*early, 305), (*late, 600)];
+        let wanted = first(&both, 1);
+        assert_eq!([7, 311].map(|step| first(&both, step)), [wanted.clone(), wanted.clone()]);
+        let in_one_block = if before < looked_at { first(&both[1..], 1) } else { wanted };
+        assert_eq!(first(&both, 700), in_one_block);
     }
 }
 

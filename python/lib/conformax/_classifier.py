@@ -12,14 +12,15 @@ import numpy as np
 from . import _blocks, _conformax, _cuda, _schemes
 from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import (
+    GIVE_INPUT,
     Logits,
     as_draws,
     as_labels,
     as_logits,
+    doubted,
     from_device,
     in_order,
     names_of_columns,
-    look_like_probabilities,
 )
 from ._levels import levels
 from ._metrics import Evaluation, without_law
@@ -194,12 +195,11 @@ class SplitConformalClassifier:
         names.
         """
         rule, scheme = self._rule(), self._scheme()
-        logits, labels = self._given(from_device(logits)), from_device(labels)
+        logits, labels = self._given(from_device(logits), classes), from_device(labels)
         plain = scheme.is_plain and groups is None and weights is None
         if u is None and plain and _cuda.on_gpu(logits, rule):
             rows = _cuda.checked_rows(logits)
-            # As many as are looked at.
-            self._doubted(Logits.of(rows[:100]))
+            doubted(_first_rows(rows), self.input, GIVE_INPUT)
             names = _class_names(classes, rows.shape[1])
             calibration = _cuda.calibration_of(
                 rule,
@@ -211,7 +211,7 @@ class SplitConformalClassifier:
                 masked=self.masked,
             )
             return self._calibrated(calibration, names)
-        rows = self._doubted(Logits.of(_on_host(logits)))
+        rows = doubted(Logits.of(_on_host(logits), classes), self.input, GIVE_INPUT)
         names = _class_names(classes, rows.shape[1])
         indices = as_labels(_on_host(labels), rows.shape[1], names, self.labels_are)
         columns = rows.columns
@@ -271,7 +271,7 @@ class SplitConformalClassifier:
         [level] = self._single_level("tuning")
         if not self._scheme().is_plain:
             raise ValueError("tuning chooses a score for one threshold: calibrate the choice with the other parameters")
-        given = self._doubted(Logits.of(self._given(logits)))
+        given = doubted(Logits.of(self._given(logits, classes), classes), self.input, GIVE_INPUT)
         names = _class_names(classes, given.shape[1])
         indices = as_labels(labels, given.shape[1], names, self.labels_are)
         candidates = grid_over(over, grid, given.shape[1], self)
@@ -352,7 +352,7 @@ class SplitConformalClassifier:
         """The p-value of every label: the smallest alpha at which it leaves the set. Rows × classes.
 
         >>> cp = SplitConformalClassifier(alpha=0.4).calibrate([[1, 0], [0, 1], [2, 0]], [0, 0, 0])
-        >>> cp.predict_p([[0.0, 1.0]])
+        >>> cp.predict_p([[0.5, 1.5]])
         array([[0.5, 1. ]])
         """
         logits = self._given_again(from_device(logits))
@@ -394,8 +394,8 @@ class SplitConformalClassifier:
         rows, ask for that of any classifier.
 
         Rows that calibrated or tuned would flatter the model: where more than 5 % of the rows did, that is an error, and
-        where some did, a warning. Rows that are equal to one another are no evidence, and as many as chance makes alike
-        do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
+        where some did, a warning. Rows that are equal to one another are no evidence, unless they are all those that
+        calibrated, and as many as chance makes alike do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
         """
         # Counting is the host's, wherever the logits are: the sets are the same.
         rows, labels = self._rows(self._given_again(_on_host(logits))), _on_host(labels)
@@ -583,10 +583,14 @@ class SplitConformalClassifier:
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_calibration")
 
+    #: Whether rows on a GPU have been looked at since it was calibrated: whoever looks waits for the device.
+    _has_looked = False
+
     def _calibrated(
         self, calibration: _conformax.Calibration, names: np.ndarray | None, columns: list[Any] | None = None
     ) -> SplitConformalClassifier:
         self._calibration, self._names, self._columns = calibration, names, columns
+        self._has_looked = False
         for level in self._levels(None)[0]:
             self._warn_if_few(level)
         return self
@@ -600,6 +604,7 @@ class SplitConformalClassifier:
                 ConformaxWarning,
                 stacklevel=4,
             )
+        self._warn_if_impossible(level)
         if not few:
             return
         needed = few[0][2]
@@ -616,6 +621,20 @@ class SplitConformalClassifier:
                 f"each needs at least {needed}"
             )
         warnings.warn(message, ConformaxWarning, stacklevel=4)
+
+    def _warn_if_impossible(self, level: str) -> None:
+        if not (found := self._calibration.impossible(level)):
+            return
+        named = ", ".join(f"{name} ({labels} of {n} rows)" for name, labels, n in found[:5])
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        name, labels, n = found[0]
+        where, what = (f" in {named}{more}", "their thresholds are infinite") if name else ("", "sets are full")
+        warnings.warn(
+            f"{'' if name else f'{labels} of {n} '}true labels have logit -inf or a gap beyond all numbers{where}, so at "
+            f"alpha = {level} {what}: correct those rows, or give a larger alpha",
+            ConformaxWarning,
+            stacklevel=5,
+        )
 
     def _rule(self) -> _conformax.Score:
         self._levels(None)
@@ -661,7 +680,12 @@ class SplitConformalClassifier:
         """Whether sets can be found where the logits are."""
         rule = self._fitted_rule
         plain = self._calibration.by in ("all", "severity", "cost") and self._calibration.prior is None
-        return plain and not self._calibration.is_a_choice and _cuda.on_gpu(logits, rule)
+        if not plain or self._calibration.is_a_choice or not _cuda.on_gpu(logits, rule):
+            return False
+        if not self._has_looked:
+            self._has_looked = True
+            doubted(_first_rows(logits), self.input, _GIVE_LOGITS, stacklevel=4)
+        return True
 
     def _beside(self, n: int, groups: Any, weights: Any) -> dict[str, np.ndarray | None]:
         """What comes with rows, where thresholds go by it."""
@@ -678,9 +702,9 @@ class SplitConformalClassifier:
         numbers = None if texts is None else _schemes.numbers_of(texts, self._calibration.group_names)
         return {"groups": numbers, "weights": _schemes.as_weights(weights, n)}
 
-    def _given(self, logits: Any) -> Any:
+    def _given(self, logits: Any, known: Any) -> Any:
         """What was given, as it is where it is logits, and made into logits where it is not."""
-        return logits if self.input == "logits" else as_logits(logits, self.input)
+        return logits if self.input == "logits" else as_logits(logits, self.input, known)
 
     def _given_again(self, logits: Any) -> Any:
         """The same at prediction, where the numbers must be of the kind that calibrated."""
@@ -688,21 +712,11 @@ class SplitConformalClassifier:
         wanted = self._calibration.input
         if self.input != wanted:
             raise ValueError(f"this classifier was calibrated on {wanted}, and input says {self.input}")
-        return self._given(logits)
-
-    def _doubted(self, rows: Logits) -> Logits:
-        if self.input == "logits" and look_like_probabilities(rows):
-            warnings.warn(
-                "these rows are not negative and sum to 1, as probabilities do, and are taken for logits: give "
-                'input="probabilities" if that is what they are',
-                ConformaxWarning,
-                stacklevel=3,
-            )
-        return rows
+        return self._given(logits, self._names)
 
     def _rows(self, logits: Any) -> Logits:
         self._check_calibrated()
-        rows = Logits.of(logits)
+        rows = doubted(Logits.of(logits, self._names), self.input, _GIVE_LOGITS, stacklevel=4)
         if rows.shape[1] != self.n_classes_:
             raise ValueError(f"wanted {self.n_classes_} classes, got {rows.shape[1]}")
         rows = in_order(rows, self._columns, self._names)
@@ -757,6 +771,17 @@ def _judge_seen(
     why = "the figures flatter the model and no law holds for them" if same_data else "so few may be chance"
     warnings.warn(f"{what}; {why}", ConformaxWarning, stacklevel=3)
     return not same_data
+
+
+#: What to do about probabilities that are held against a classifier of logits.
+_GIVE_LOGITS = (
+    'if that is what they are, give the logits, as at calibration, or calibrate again with input="probabilities"'
+)
+
+
+def _first_rows(logits: Any) -> Logits:
+    """As many rows on a GPU as are looked at, copied."""
+    return Logits.of(_on_host(_cuda.checked_rows(logits)[:100]))
 
 
 def _on_host(data: Any) -> Any:

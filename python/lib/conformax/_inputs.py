@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
 from . import _conformax
+from ._exceptions import ConformaxWarning
 
 # Numbers in a converted block: 16 MB as float64.
 _BLOCK = 1 << 21
@@ -52,8 +54,11 @@ class Logits:
         self.columns = columns
 
     @classmethod
-    def of(cls, data: Any) -> Logits:
-        """Reads arrays, tensors, data frames, Arrow lists and plain nested lists. One dimension is one row."""
+    def of(cls, data: Any, known: Collection[Any] | None = None) -> Logits:
+        """Reads arrays, tensors, data frames, Arrow lists and plain nested lists. One dimension is one row.
+
+        `known` are classes, whatever a column of such a name looks like.
+        """
         if isinstance(data, Logits):
             return data
         data = from_device(data)
@@ -61,11 +66,11 @@ class Logits:
         if package == "torch":
             return _of_array(_torch_view(data))
         if package == "pandas":
-            return _of_pandas(data)
+            return _expect_classes(_of_pandas(data), known)
         if package == "polars":
-            return _of_polars(data)
+            return _expect_classes(_of_polars(data), known)
         if package == "pyarrow":
-            return _of_arrow(data)
+            return _expect_classes(_of_arrow(data), known)
         array = as_array(data)
         if array.ndim == 0:
             sparse = "; a sparse matrix is made one by .toarray()" if hasattr(data, "toarray") else ""
@@ -202,6 +207,39 @@ def _of_classes(columns: list[Any]) -> list[Any]:
     if repeated:
         raise ValueError(f"there are two columns {repeated[0]!r}")
     return columns
+
+
+#: Names of columns that identify or number rows, the command's own.
+_IDENTIFIERS = ("id", "index", "idx", "row")
+
+#: Rows that are looked at for identifiers.
+_LOOK = 32
+
+
+def _expect_classes(rows: Logits, known: Collection[Any] | None) -> Logits:
+    """The same rows, of which no column is called as identifiers are and holds whole numbers: it would be in every set.
+
+    >>> rows = Logits((2, 2), lambda: iter([(0, np.array([[17.0, 2.5], [4.0, 0.5]]))]), ["row_id", "cat"])
+    >>> _expect_classes(rows, ["row_id", "cat"]) is rows
+    True
+    >>> _expect_classes(rows, None)
+    Traceback (most recent call last):
+    ...
+    ValueError: column 'row_id' holds whole numbers and would be a class: leave it out of the logits, or name it among \
+`classes` if it is one
+    """
+    named = () if known is None else list(known)
+    for place, name in enumerate(rows.columns or ()):
+        if not isinstance(name, str) or name in named:
+            continue
+        if name.lower() in _IDENTIFIERS or name.lower().endswith("_id"):
+            cells = next(block[:_LOOK, place] for _, block in rows.blocks())
+            if len(cells) and (np.isfinite(cells) & (np.floor(cells) == cells)).all():
+                raise ValueError(
+                    f"column {name!r} holds whole numbers and would be a class: leave it out of the logits, or name it "
+                    "among `classes` if it is one"
+                )
+    return rows
 
 
 def _of_polars(data: Any) -> Logits:
@@ -457,7 +495,7 @@ def _truth(label: Any) -> bool | None:
     return {"true": True, "false": False}.get(label.lower()) if isinstance(label, str) else None
 
 
-def as_logits(logits: Any, kind: str) -> Logits:
+def as_logits(logits: Any, kind: str, known: Collection[Any] | None = None) -> Logits:
     """Rows of logits, from what the numbers are said to be; probabilities become logarithms, zeros minus infinity.
 
     >>> as_logits([[1.0, 0.0]], "probabilities").array()
@@ -469,7 +507,7 @@ def as_logits(logits: Any, kind: str) -> Logits:
     """
     if kind not in INPUTS:
         raise ValueError(f"input must be one of {', '.join(map(repr, INPUTS))}, got {kind!r}")
-    rows = Logits.of(logits)
+    rows = Logits.of(logits, known)
     if kind == "logits":
         return rows
     made = _logarithms if kind == "probabilities" else _checked_logarithms
@@ -509,12 +547,30 @@ def _refuse(wrong: np.ndarray, block: np.ndarray, first: int, message: str) -> N
         raise ValueError(message.format(f"row {first + row}, class {label}", block[row, label]))
 
 
-def look_like_probabilities(rows: Logits) -> bool:
-    """Whether the first rows are not negative and sum to one."""
-    block = next((_wide(block[:100]) for _, block in rows.blocks()), np.empty((0, 0)))
+def doubted(rows: Logits, kind: str, advice: str, *, stacklevel: int = 3) -> Logits:
+    """The same rows, warned of where they are said to be logits and look like probabilities."""
+    if kind == "logits" and _look_like_probabilities(rows):
+        warnings.warn(
+            f"these rows are not negative and sum to 1, as probabilities do, and are taken for logits: {advice}",
+            ConformaxWarning,
+            stacklevel=stacklevel,
+        )
+    return rows
+
+
+#: What to do about it where the kind of numbers is a parameter.
+GIVE_INPUT = 'give input="probabilities" if that is what they are'
+
+
+def _look_like_probabilities(rows: Logits) -> bool:
+    """Whether the first rows are not negative and sum to one; as a rule the first alone says that they are not."""
+    block = next((block for _, block in rows.blocks()), np.empty((0, 0)))
     if block.shape[0] == 0 or block.shape[1] < 2:
         return False
-    return bool(((block >= 0) & (block <= 1)).all() and (np.abs(block.sum(axis=1) - 1) < 1e-2).all())
+    for wide in (_wide(block[:1]), _wide(block[:100])):
+        if not (((wide >= 0) & (wide <= 1)).all() and (np.abs(wide.sum(axis=1) - 1) < 1e-2).all()):
+            return False
+    return True
 
 
 def as_draws(u: Any) -> np.ndarray | None:

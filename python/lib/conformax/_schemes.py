@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import _blocks, _conformax
-from ._inputs import Logits, as_labels, in_order, names_of_columns, refuse_masked
+from ._inputs import Logits, as_labels, doubted, in_order, names_of_columns, refuse_masked
 from ._levels import level
 from ._parameters import as_number, as_numbers
 
@@ -328,6 +328,9 @@ def _sorted(names: Any) -> list[str]:
     return sorted(map(str, names))
 
 
+_GIVE_LOGARITHMS = "give their logarithms if that is what they are"
+
+
 class LabelWeights(np.ndarray):
     """Weights of labels that know that they were estimated, and of which classes they are."""
 
@@ -349,8 +352,8 @@ def label_weights(
     >>> conformax.label_weights([[9, 0], [0, 9]], [0, 1], [[9, 0], [9, 0], [9, 0], [0, 9]], method="bbse").tolist()
     [1.5, 0.5]
     """
-    rows = Logits.of(logits)
-    target = in_order(Logits.of(target_logits), rows.columns, None)
+    rows = doubted(Logits.of(logits, class_names), "logits", _GIVE_LOGARITHMS)
+    target = in_order(Logits.of(target_logits, class_names), rows.columns, None)
     source = np.ascontiguousarray(rows.array(), dtype=np.float64)
     goal = np.ascontiguousarray(target.array(), dtype=np.float64)
     names = rows.columns if class_names is None else class_names

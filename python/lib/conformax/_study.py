@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from os import PathLike
 from typing import Any
 
 from . import _conformax
-from ._inputs import Logits, as_labels
+from ._exceptions import ConformaxWarning
+from ._inputs import GIVE_INPUT, as_labels, as_logits, doubted
 from ._levels import level
 from ._parameters import as_count, as_seed, as_threads
 
@@ -20,8 +22,11 @@ def compare(
     splits: int = 20,
     random_state: int = 0,
     n_threads: int | None = None,
+    input: str = "logits",
 ) -> list[dict[str, Any]]:
     """Every procedure on your own logits: one record each, of means over random splits.
+
+    `input` says what the numbers are, as for `SplitConformalClassifier`.
 
     Each split calibrates on 40 % of the rows and tests on the rest; tuned procedures tune on rows of their own. A
     metric `m` comes with its standard deviation over the splits, `m_std`. `best` is true of a procedure whose sets are
@@ -36,7 +41,7 @@ def compare(
     """
     if as_count(splits, "splits") < 1:
         raise ValueError("splits must be at least 1, got 0")
-    rows = Logits.of(logits)
+    rows = doubted(as_logits(logits, input), input, GIVE_INPUT)
     found = json.loads(
         _conformax.compare(
             rows.array(),
@@ -64,6 +69,14 @@ def study(
     """
     threads = as_threads(n_threads)
     found = json.loads(_conformax.run_study(path, benchmarks=benchmarks, splits=splits, n_threads=threads))
+    for benchmark in found["benchmarks"]:
+        if benchmark["doubtful"]:
+            warnings.warn(
+                f"the rows of {benchmark['title']} are not negative and sum to 1, as probabilities do, and were taken for "
+                'logits: give input = "probabilities" under its name in the study if that is what they are',
+                ConformaxWarning,
+                stacklevel=2,
+            )
     return [_flat(record) for record in found["records"]]
 
 

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use conformax_io::Format;
+
 /// A choice of `--by`.
 #[derive(Clone, Debug)]
 pub(crate) enum By {
@@ -14,11 +16,10 @@ pub(crate) enum By {
 impl By {
     /// As typed. What looks like a file is one, so that one that is not there is not taken for a column.
     pub(crate) fn named(text: &str) -> Result<Self, String> {
-        const ENDINGS: [&str; 3] = ["csv", "json", "txt"];
         let path = Path::new(text);
         let ending = path.extension().unwrap_or_default();
-        let looks_like_one =
-            text.contains('/') || ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known));
+        let is_text = ["json", "txt"].iter().any(|known| ending.eq_ignore_ascii_case(known));
+        let looks_like_one = text.contains('/') || is_text || Format::of_name(path).is_some();
         Ok(match text {
             "" => return Err("wanted `class`, a column or a file".to_owned()),
             "class" => Self::Class,

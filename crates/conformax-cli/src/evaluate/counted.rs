@@ -18,10 +18,10 @@ pub(super) fn read(
     apart: &Apart,
     console: &mut Console<'_>,
 ) -> Result<(Evaluator<ScoreSpec>, Vec<String>), Failure> {
-    let mut doubt = LooksLikeProbabilities::with_model(&source);
+    let mut doubt = LooksLikeProbabilities::with_model();
     let mut others = OtherGroups::default();
     let source = for_each_block(source, "evaluating", console, |block, console| {
-        doubt.look_at(block, console)?;
+        doubt.look_at(block.doubtful, console);
         let labels = block.labels.as_deref().expect("labels were required of the source");
         if let Apart::AnotherColumn(column) = apart {
             let groups = others.of(block, column)?;
@@ -103,11 +103,11 @@ pub(super) fn judge_seen(
         rows(seen.rows)
     );
     if !seen.are_the_same_data() {
-        console.warn(format_args!("{what}; so few may be chance"))?;
+        console.warn(format_args!("{what}; so few may be chance"));
         return Ok(Honest::Yes);
     }
     if allowed {
-        console.warn(format_args!("{what}; the figures flatter the model and no interval holds for them"))?;
+        console.warn(format_args!("{what}; the figures flatter the model and no interval holds for them"));
         return Ok(Honest::No);
     }
     Err(Failure::error(format!(

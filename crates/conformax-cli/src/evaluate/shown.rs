@@ -126,7 +126,7 @@ pub(super) fn print(
                 "alpha = {}: the top label alone is right often enough; sets hold it and its ties, and coverage is \
                  the accuracy, which may lie above what the law says",
                 result.alpha
-            ))?;
+            ));
         }
     }
     Ok(())

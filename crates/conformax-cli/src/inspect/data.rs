@@ -78,7 +78,7 @@ pub(super) fn print(args: &DataArgs, as_json: bool, console: &mut Console<'_>) -
     if let Some(row) = found.first_fault {
         console.warn(format_args!(
             "NaN and +inf cannot be calibrated or predicted with; the first is in row {row}: correct or remove such rows"
-        ))?;
+        ));
     }
     Ok(())
 }

@@ -69,7 +69,7 @@ impl StateFile {
             "going on after {} and {}",
             rows(status.predicted),
             labels(status.labelled)
-        ))?;
+        ));
         Ok(left)
     }
 

@@ -223,6 +223,15 @@ fn probabilities_are_pointed_out_and_remembered() {
         assert!(run("").contains("give --input probabilities"), "{words}");
         assert!(!run("--input probabilities").contains("--input"), "{words}");
     }
+    // What is taken out of the logits hides nothing.
+    folder.write("prior.json", "[0.5, 0.5]");
+    let ran = folder.run("calibrate p.csv --prior prior.json -o prior-taken.json").ok();
+    assert!(ran.err.contains("give --input probabilities"), "{}", ran.err);
+    let row = b"{\"logits\":[0.25,0.75]}\n{\"logits\":[0.5,0.5]}\n";
+    for (model, told) in [("taken.json", 1), ("prior-taken.json", 1), ("model.json", 0)] {
+        let ran = folder.run_with(&format!("watch {model}"), row).ok();
+        assert_eq!(ran.err.matches("are not negative and sum to 1").count(), told, "{model}: {}", ran.err);
+    }
     let plain = folder.run("predict model.json p.csv").ok().out;
     assert_eq!(folder.run("predict model.json p.csv --input probabilities").ok().out, plain);
     let message = folder.run("predict model.json p.csv --input logits").error();
@@ -243,6 +252,24 @@ fn impossible_true_labels_are_counted() {
         let ran = folder.run("calibrate cal.csv --alpha 0.1 -o model.json").ok();
         assert!(ran.err.contains("9 of 40 true labels"), "{bottom}: {}", ran.err);
         assert!(ran.out.contains("1.000 to 1.000"), "{bottom}: {}", ran.out);
+        let ran = folder.run("calibrate cal.csv --alpha 0.1 --thresholds-only -o bare.json").ok();
+        assert!(ran.err.contains("9 of 40 true labels"), "{bottom}: {}", ran.err);
+        let ran = folder.run("calibrate cal.csv --alpha 0.1 --by class -o class.json").ok();
+        let wanted = "beyond all numbers in b (9 of 9 rows), so their labels will be in every set";
+        assert!(ran.err.contains(wanted), "{bottom}: {}", ran.err);
+        folder.write(
+            "sites.csv",
+            (0..40).fold("a,b,label,site\n".to_owned(), |text, row| {
+                text + &line(row).replace('\n', if row < 20 { ",north\n" } else { ",south\n" })
+            }),
+        );
+        for words in ["--by site", "--by site --thresholds-only"] {
+            let ran =
+                folder.run(&format!("calibrate sites.csv --alpha 0.1 {words} -o site.json --force")).ok();
+            let wanted =
+                "beyond all numbers in north (9 of 20 rows), so sets of their rows will hold every label";
+            assert!(ran.err.contains(wanted), "{bottom}: {}", ran.err);
+        }
         let sets = folder.run("predict model.json cal.csv").ok().out;
         assert!(sets.lines().all(|line| line.contains("\"size\":2")), "{bottom}: {sets}");
     }

@@ -802,6 +802,7 @@ fn a_file_of_clusters_is_read_alike_everywhere() {
             "off.csv: the class `c0` is left out; line 1, which begins with `c_0`, was taken for a heading",
         ),
         ("gone.csv", "gone.csv: No such file"),
+        ("gone.tsv", "gone.tsv: No such file"),
         ("gone.JSON", "gone.JSON: No such file"),
         ("clusters/gone", "clusters/gone: No such file"),
     ] {

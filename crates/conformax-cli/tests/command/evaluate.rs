@@ -117,26 +117,43 @@ fn equal_rows_are_not_taken_for_the_same_row() {
     folder.run("calibrate cal.csv -o model.json").ok();
     let ran = folder.run("evaluate model.json test.csv").ok();
     assert!(!ran.err.contains("calibrated"), "{}", ran.err);
+    // But all of them, each as often, are the rows that calibrated, in whatever order and by whatever shards.
+    let text = folder.text("cal.csv");
+    let (head, lines) = text.split_once('\n').unwrap();
+    let backwards: Vec<&str> = lines.lines().rev().collect();
+    folder.write("again.csv", format!("{head}\n{}\n", backwards.join("\n")));
+    let message = folder.run("evaluate model.json again.csv --expect-coverage").error();
+    let wanted = "again.csv: 700 of 700 rows also calibrated or tuned this model, row 0 first";
+    assert!(message.contains(wanted), "{message}");
+    folder.run("split again.csv --fractions 0.4,0.6 -o a.csv b.csv").ok();
+    for part in ["a", "b"] {
+        folder.run(&format!("evaluate model.json {part}.csv --partial -o {part}")).ok();
+    }
+    assert!(folder.run("merge a b --expect-coverage").error().contains("700 of 700 rows"));
 }
 
 /// The work is done and the exit code decided before anything is printed.
 #[test]
 fn a_closed_pipe_changes_neither_the_file_nor_the_exit_code() {
     let folder = Folder::with_data();
-    let closed = |words: &str| {
-        let command = env!("CARGO_BIN_EXE_conformax");
-        // The reader is gone before the first word is written.
-        let script = format!("exec 3> >(:); sleep 0; wait $!; {command} {words} >&3; echo $?");
-        let output =
-            std::process::Command::new("bash").args(["-c", &script]).current_dir(folder.path()).output();
-        String::from_utf8(output.unwrap().stdout).unwrap().trim().to_owned()
-    };
-    assert_eq!(closed("calibrate cal.npz -o model.json"), "0");
+    assert_eq!(folder.run_unread("calibrate cal.npz -o model.json >&3"), 0);
     folder.run("inspect model.json").ok();
     let mut shifted = Rows::new(300, 2);
     shifted.labels.iter_mut().step_by(3).for_each(|label| *label = (*label + 1) % 6);
     folder.write("shifted.npz", shifted.npz());
-    assert_eq!(closed("evaluate model.json shifted.npz --expect-coverage"), "1");
+    assert_eq!(folder.run_unread("evaluate model.json shifted.npz --expect-coverage >&3"), 1);
+    // What is said about the data goes to the same pipe, before the work.
+    for (words, file) in [
+        ("calibrate cal.npz --alpha 0.0001 -o few.json", "few.json"),
+        ("tune cal.npz --alpha 0.0001 -o tuned.json", "tuned.json"),
+        ("predict few.json test.npz -o sets.csv", "sets.csv"),
+        ("report cal.npz --splits 2 --alpha 0.0001 -o page", "page/results.json"),
+    ] {
+        assert_eq!(folder.run_unread(&format!("{words} >&3 2>&3")), 0, "{words}");
+        assert!(folder.file(file).exists(), "{words}");
+    }
+    let gate = "evaluate model.json shifted.npz --alpha 0.0001,0.1 --expect-coverage >&3 2>&3";
+    assert_eq!(folder.run_unread(gate), 1);
 }
 
 #[test]

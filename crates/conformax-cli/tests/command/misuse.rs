@@ -122,6 +122,19 @@ fn numbers_beyond_all_use_are_refused_at_the_option() {
         assert!(message.contains("--threads"), "{message}");
     }
     folder.run("predict model.json test.npz --threads 3").ok();
+    // As many as there are processors, whatever the environment asks of the library beneath.
+    let processors = std::thread::available_parallelism().unwrap().get();
+    folder.write("data.npz", Rows::new(100, 3).npz());
+    folder.write("study.toml", crate::folder::SMALL_STUDY);
+    let mut study = folder.command("study study.toml -o out");
+    assert!(study.env("RAYON_NUM_THREADS", (processors + 1).to_string()).status().unwrap().success());
+    let results: serde_json::Value = serde_json::from_slice(&folder.read("out/results.json")).unwrap();
+    assert_eq!(results["provenance"]["threads"], processors);
+    for words in ["study study.toml -o -", "report data.npz -o -"] {
+        let message = folder.run(words).error();
+        assert!(message.contains("standard output, and a folder is wanted"), "{words}: {message}");
+        assert!(!folder.file("-").exists(), "{words}");
+    }
 }
 
 #[test]

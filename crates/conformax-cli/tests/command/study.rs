@@ -9,6 +9,46 @@ fn folder(study: &str) -> Folder {
     folder
 }
 
+/// Nobody types what the numbers of a study are, so it is asked; logarithms are of double precision.
+#[test]
+fn probabilities_of_a_study_are_pointed_out_and_taken_where_they_are_said_to_be() {
+    let folder = Folder::empty();
+    let row = |row: usize| format!("{},{},{}\n", row as f64 / 256.0, 1.0 - row as f64 / 256.0, row % 2);
+    folder.write("p.csv", format!("a,b,label\n{}", (1..200).map(row).collect::<String>()));
+    for kind in ["procedures", "conditional"] {
+        let told = |input: &str| {
+            let head =
+                format!("kind = \"{kind}\"\nsplits = 2\nlevels = [0.3]\n[[benchmarks]]\npath = \"p.csv\"\n");
+            folder.write("study.toml", head + input);
+            folder.run("study study.toml -o out --force").ok().err
+        };
+        let wanted = "warning: the rows of p are not negative and sum to 1, as probabilities do, and are taken for \
+                      logits; give input = \"probabilities\" under its name";
+        assert!(told("").contains(wanted), "{kind}: {}", told(""));
+        assert!(!told("input = \"probabilities\"\n").contains("sum to 1"), "{kind}");
+        assert!(folder.text("out/results.json").contains("\"accuracy\": 0.5"), "{kind}");
+    }
+}
+
+/// A name alone makes nobody's rows those of the benchmark that ships, and its rows are known under any path.
+#[test]
+fn data_called_like_a_benchmark_that_ships_are_not_that_benchmark() {
+    let folder = Folder::empty();
+    let study = format!("splits = 2\nlevels = [0.1]\n{}\n[[benchmarks]]\npath = ", ONE_PROCEDURE);
+    folder.write("cifar10.npz", Rows::new(300, 1).npz());
+    folder.write("own.toml", format!("{study}\"cifar10.npz\"\n"));
+    folder.run("study own.toml -o own").ok();
+    let page = folder.text("own/report/index.html");
+    assert!(!page.contains("CIFAR-10") && !page.contains("paper 0."), "nothing of the paper's");
+    let ours = concat!(env!("CARGO_MANIFEST_DIR"), "/../conformax-study/benchmarks");
+    folder.write("ships.toml", format!("{study}\"{ours}\"\nname = \"newsgroups\"\n"));
+    folder.run("study ships.toml -o ships").ok();
+    let page = folder.text("ships/report/index.html");
+    assert!(page.contains("20 Newsgroups") && page.contains("paper 0."), "its numbers and title");
+}
+
+const ONE_PROCEDURE: &str = "[[procedures]]\nname = \"InvProb\"\nscore = \"inv_prob\"\n";
+
 #[test]
 fn a_study_leaves_results_and_a_report() {
     let folder = folder(SMALL_STUDY);

@@ -117,18 +117,21 @@ fn a_fixed_level_gives_the_sets_of_predict() {
     assert_eq!(got.len(), 50);
 }
 
+/// Rows of which whatever has the smallest logit is said to be the label.
+fn strange() -> String {
+    let rows = Rows::new(200, 7);
+    let line = |row: usize| {
+        let logits = &rows.logits[row * CLASSES..][..CLASSES];
+        let label = (0..CLASSES).min_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap();
+        format!("{{\"logits\":{logits:?},\"label\":{label}}}\n")
+    };
+    (0..200).map(line).collect()
+}
+
 #[test]
 fn an_alarm_is_told_of_and_may_end_the_run() {
     let folder = Folder::with_model();
-    // Whatever has the smallest logit is said to be the label.
-    let rows = Rows::new(200, 7);
-    let strange: String = (0..200)
-        .map(|row| {
-            let logits = &rows.logits[row * CLASSES..][..CLASSES];
-            let label = (0..CLASSES).min_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap();
-            format!("{{\"logits\":{logits:?},\"label\":{label}}}\n")
-        })
-        .collect();
+    let strange = strange();
     let ran = folder.run_with("watch model.json - --quiet", strange.as_bytes()).ok();
     assert_eq!(ran.err.matches("the alarm rose").count(), 1, "{}", ran.err);
     let stopped = folder.run_with("watch model.json - --stop-on-alarm --state s", strange.as_bytes());
@@ -140,6 +143,19 @@ fn an_alarm_is_told_of_and_may_end_the_run() {
     let rest: String = strange.lines().skip(rows).map(|line| format!("{line}\n")).collect();
     let second = folder.run_with("watch model.json - --stop-on-alarm --state s", rest.as_bytes()).ok();
     assert_eq!(format!("{}{}", stopped.out, second.out), ran.out);
+}
+
+/// A run whose answers nobody reads ends as `predict` does, its state left; one that waits for the alarm goes on for it.
+#[test]
+fn answers_that_nobody_reads_change_neither_the_state_nor_the_verdict() {
+    let folder = Folder::with_model();
+    folder.write("rows.jsonl", strange());
+    let left = |name: &str| Stream::from_bytes(&folder.read(name)).unwrap().status();
+    assert_eq!(folder.run_unread("watch model.json rows.jsonl --state s >&3 2>&3"), 0);
+    assert_eq!((left("s").predicted, left("s").labelled), (1, 1));
+    assert_eq!(folder.run_unread("watch model.json rows.jsonl --stop-on-alarm --state t >&3 2>&3"), 1);
+    folder.run("watch model.json rows.jsonl --stop-on-alarm --state read");
+    assert!(folder.read("t") == folder.read("read"));
 }
 
 #[test]
@@ -270,13 +286,7 @@ fn lines_given_again_after_a_kill_are_answered_with_the_same_bytes() {
 #[test]
 fn a_line_on_a_terminal_says_where_the_stream_stands() {
     let folder = Folder::with_model();
-    let rows = Rows::new(200, 7);
-    let strange = |row: usize| {
-        let logits = &rows.logits[row * CLASSES..][..CLASSES];
-        let label = (0..CLASSES).min_by(|a, b| logits[*a].total_cmp(&logits[*b])).unwrap();
-        format!("{{\"logits\":{logits:?},\"label\":{label}}}\n")
-    };
-    folder.write("rows.jsonl", (0..200).map(strange).collect::<String>());
+    folder.write("rows.jsonl", strange());
     let run = format!("'{}' watch model.json rows.jsonl > answers.jsonl", env!("CARGO_BIN_EXE_conformax"));
     let mut terminal = Command::new("script");
     terminal.args(["--quiet", "--return", "--command", &format!("stty cols 120; {run}"), "/dev/null"]);

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use conformax::{
     Alpha, Calibration, Choice, CoverageLaw, Evidence, FoundThresholds, LawIs, Level, Masked, Predictor,
-    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Selection, Stream, StreamOptions, Taxonomy, Thresholds,
-    Tuning,
+    Prior, Promise, Ranks, RowSet, Scheme, ScoreSpec, Selection, SortedScores, Stream, StreamOptions,
+    Taxonomy, Thresholds, Tuning,
 };
 
 use crate::calibration::kind::{Kind, read_whole};
@@ -132,6 +132,17 @@ impl KeptLevel {
     pub fn law(&self) -> Option<CoverageLaw> {
         self.level().map(|level| self.thresholds.law(level))
     }
+}
+
+/// True labels whose score is infinite: their logit is −∞, or further behind than numbers go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Impossible {
+    /// The class, cluster or group; `None` where one threshold is of all rows.
+    pub group: Option<String>,
+    /// How many there are.
+    pub labels: u64,
+    /// Among how many calibration rows.
+    pub rows: u64,
 }
 
 /// What tuning tried and what it chose.
@@ -494,6 +505,27 @@ impl Model {
             Scheme::Groups(Taxonomy::Group(_)) => self.beside.groups.clone(),
             Scheme::Groups(Taxonomy::All) | Scheme::RowWeights | Scheme::Risk(_) => Vec::new(),
         }
+    }
+
+    /// Where impossible true labels make a threshold infinite that has rows enough for its level. Nothing where scores
+    /// were left out, or are infinite for labels too far down the ranking.
+    pub fn impossible(&self, kept: &KeptLevel) -> Vec<Impossible> {
+        let (Some(Evidence::Groups(groups)), None) = (&self.evidence, &self.ranks) else { return Vec::new() };
+        let names = match kept.ranked_level() {
+            Some(_) => vec![None],
+            None => self.group_names().into_iter().map(Some).collect(),
+        };
+        let levels = kept.ranked_level().into_iter().chain(kept.group_levels().iter().copied());
+        let is_infinite =
+            |level: Level, scores: &SortedScores| level.rank().is_some() && scores.at(level) == f64::INFINITY;
+        let found = names.into_iter().zip(levels).zip(groups);
+        let found = found.filter(|((_, level), scores)| is_infinite(*level, scores));
+        let told = |((group, _), scores): ((Option<String>, Level), &SortedScores)| Impossible {
+            group,
+            labels: scores.ties(f64::INFINITY),
+            rows: scores.n(),
+        };
+        found.map(told).collect()
     }
 
     /// The rows that had a part in it: those that calibrated, and those that tuned.

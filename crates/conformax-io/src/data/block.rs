@@ -25,6 +25,9 @@ pub struct Block {
     pub weights: Option<Vec<f64>>,
     /// Columns carried through to the output.
     pub keep: Vec<NamedCells>,
+    /// Whether the numbers were said to be logits and look like probabilities: none of the first rows is negative, and
+    /// all sum to one.
+    pub doubtful: bool,
 }
 
 impl Default for Block {
@@ -39,6 +42,7 @@ impl Default for Block {
             known_groups: 0,
             weights: None,
             keep: Vec::new(),
+            doubtful: false,
         }
     }
 }

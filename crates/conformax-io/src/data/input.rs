@@ -19,6 +19,11 @@ pub enum Input {
 /// may give 1.0000001, and half precision has an epsilon of 1e-3.
 const ROUNDING: f64 = 1e-2;
 
+/// Rows of a block that are looked at for probabilities.
+const LOOK: usize = 100;
+/// How far from one a sum of rounded probabilities may be.
+const SUM_ROUNDING: f64 = 1e-2;
+
 impl Input {
     /// The name it is written with.
     pub fn name(self) -> &'static str {
@@ -42,6 +47,17 @@ impl Input {
             Self::Probabilities => Dtype::F64,
             Self::Logits | Self::LogProbabilities => stored,
         }
+    }
+
+    /// Whether numbers are said to be logits and look like probabilities: none of the first rows is negative, and all
+    /// sum to one.
+    pub(crate) fn is_doubtful(self, numbers: &Values, classes: usize) -> bool {
+        let of_several = self == Self::Logits && classes > 1 && !numbers.is_empty();
+        of_several
+            && each_dtype!(numbers, v => v.chunks_exact(classes).take(LOOK).all(|row| {
+                row.iter().all(|&x| (0.0..=1.0).contains(&wide(x)))
+                    && (row.iter().map(|&x| wide(x)).sum::<f64>() - 1.0).abs() < SUM_ROUNDING
+            }))
     }
 
     /// Moves numbers into `out` as logits; the error is the index of the first number that cannot be one.
@@ -91,6 +107,17 @@ mod tests {
         let mut out = Values::new(Dtype::F32);
         Input::Probabilities.into_logits(&mut Values::F32(vec![0.0, 1.0]), &mut out).unwrap();
         assert_eq!(out, Values::F64(vec![f64::NEG_INFINITY, 0.0]));
+    }
+
+    #[test]
+    fn numbers_that_sum_to_one_are_doubtful_as_logits() {
+        let doubtful = |numbers: &[f64], input: Input| input.is_doubtful(&Values::F64(numbers.to_vec()), 2);
+        assert!(doubtful(&[0.25, 0.75, 1.0, 0.0], Input::Logits));
+        assert!(doubtful(&[0.253, 0.75], Input::Logits), "rounded");
+        assert!(!doubtful(&[0.25, 0.75, 2.0, -1.0], Input::Logits), "one row is enough to know better");
+        assert!(!doubtful(&[0.25, 0.5], Input::Logits) && !doubtful(&[], Input::Logits));
+        assert!(!doubtful(&[0.25, 0.75], Input::Probabilities), "that is what they are said to be");
+        assert!(!Input::Logits.is_doubtful(&Values::F64(vec![1.0]), 1));
     }
 
     #[test]

@@ -252,14 +252,19 @@ impl Doubt {
         let mut sorted = cells.to_vec();
         sorted.sort_unstable();
         let different = cells.len() >= FEWEST_DIFFERENT && sorted.windows(2).all(|pair| pair[0] != pair[1]);
-        counting || (others_have_fractions && (different || is_identifier(&self.name)))
+        // Whatever the others hold: logits may be whole numbers too.
+        counting || is_identifier(&self.name) || (others_have_fractions && different)
     }
 }
 
+/// Whether a column is called as identifiers are.
 fn is_identifier(name: &str) -> bool {
     let name = name.to_lowercase();
-    ["id", "index", "idx", "row"].contains(&name.as_str()) || name.ends_with("_id")
+    IDENTIFIERS.contains(&name.as_str()) || name.ends_with("_id")
 }
+
+/// Names of columns that identify or number rows, the same in Python.
+const IDENTIFIERS: [&str; 4] = ["id", "index", "idx", "row"];
 
 #[cfg(test)]
 mod tests {
@@ -342,7 +347,9 @@ mod tests {
         let rows: [&[Option<i64>]; 4] =
             [&[Some(3), Some(1)], &[Some(1), Some(3)], &[Some(2), Some(2)], &[Some(0), Some(5)]];
         assert_eq!(doubtful(&["cat", "dog"], &rows), None);
+        assert_eq!(doubtful(&["cat", "row_id"], &rows).as_deref(), Some("row_id"), "by its name alone");
         let masked: [&[Option<i64>]; 40] = [&[Some(0), None]; 40];
         assert_eq!(doubtful(&["cat", "dog"], &masked), None);
+        assert_eq!(doubtful(&["cat", "id"], &masked), None, "a class, since it has fractions");
     }
 }

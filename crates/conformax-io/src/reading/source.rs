@@ -207,11 +207,6 @@ impl Source {
         self.files.iter().any(|file| file.is_pipe())
     }
 
-    /// What its numbers are.
-    pub fn input(&self) -> crate::Input {
-        self.options.input
-    }
-
     /// Goes back to the first row, for another pass.
     pub fn rewind(&mut self) -> Result<()> {
         if let Some(pipe) = self.files.iter().find(|file| file.is_pipe()) {
@@ -327,6 +322,7 @@ impl Source {
                 })
                 .transpose()?,
         };
+        block.doubtful = self.options.input.is_doubtful(&self.raw.logits, classes);
         self.options.input.into_logits(&mut self.raw.logits, &mut block.logits).map_err(
             |(index, problem)| {
                 Error::new(path, problem)

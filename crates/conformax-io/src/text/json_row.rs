@@ -37,6 +37,8 @@ pub struct JsonRow {
     pub label: Option<u32>,
     /// Its group, where thresholds go by it.
     pub group: Option<u32>,
+    /// Whether its numbers are taken for logits and look like probabilities.
+    pub doubtful: bool,
 }
 
 impl JsonRow {
@@ -111,13 +113,17 @@ impl JsonRows {
 
     fn finished(&self, raw: Raw) -> Result<JsonRow, RowFault> {
         raw.expect_known()?;
-        let logits = match raw.logits {
-            None => None,
-            Some(numbers) => Some(self.logits(numbers?)?),
+        let (logits, doubtful) = match raw.logits {
+            None => (None, false),
+            Some(numbers) => {
+                let numbers = Values::F64(numbers?);
+                let doubtful = self.input.is_doubtful(&numbers, self.classes);
+                (Some(self.logits(numbers)?), doubtful)
+            }
         };
         let label = raw.label.as_ref().and_then(|value| label(Some(value)));
         let label = label.map(|text| self.label(&text)).transpose()?;
-        let row = JsonRow { id: checked_id(raw.id)?, logits, label, group: None };
+        let row = JsonRow { id: checked_id(raw.id)?, logits, label, group: None, doubtful };
         let group = match (&self.groups, raw.group) {
             (Some((_, names)), Some(value)) if row.logits.is_some() => {
                 let name = plain_text(&value);
@@ -132,8 +138,8 @@ impl JsonRows {
         Ok(JsonRow { group, ..row })
     }
 
-    fn logits(&self, numbers: Vec<f64>) -> Result<Vec<f64>, RowFault> {
-        let (mut numbers, mut logits) = (Values::F64(numbers), Values::new(Dtype::F64));
+    fn logits(&self, mut numbers: Values) -> Result<Vec<f64>, RowFault> {
+        let mut logits = Values::new(Dtype::F64);
         let made = self.input.into_logits(&mut numbers, &mut logits);
         made.map_err(|(class, problem)| RowFault { problem, class: Some(class) })?;
         let Values::F64(logits) = logits else { unreachable!("logarithms of f64 are f64") };

@@ -45,7 +45,7 @@ pub(super) fn table(view: &View<'_>) -> Table {
 }
 
 fn row(benchmark: &BenchmarkSummary) -> Row {
-    let paper = paper::ACCURACY.iter().find(|row| row.benchmark == benchmark.name);
+    let paper = paper::ACCURACY.iter().find(|row| Some(row.benchmark) == benchmark.name_in_paper());
     let (n_test, n_cal) = rows_of(benchmark);
     let count = |n: u64, paper: Option<u64>| Cell {
         main: number::count(n),

@@ -25,7 +25,8 @@ pub(super) fn table(view: &View<'_>) -> Table {
             for (procedure, name) in view.procedures() {
                 let cell = view::Cell { benchmark, procedure, level };
                 let ours = view.spread_of(cell, |record| Some(record.coverage));
-                let paper = printed(alpha, &summary.name, name);
+                let paper =
+                    summary.name_in_paper().and_then(|benchmark| paper::coverage_of(benchmark, name, alpha));
                 cells.push(Cell {
                     main: ours.map_or_else(|| "–".to_owned(), |ours| number::spread(ours, number::share)),
                     below: paper.map(|paper| format!("paper {paper:.3}")).into_iter().collect(),
@@ -62,10 +63,4 @@ pub(super) fn table(view: &View<'_>) -> Table {
 fn levels(view: &View<'_>) -> Vec<(usize, f64)> {
     let printed: Vec<_> = view.levels().filter(|(_, alpha)| [0.01, 0.1].contains(alpha)).collect();
     if printed.is_empty() { view.levels().collect() } else { printed }
-}
-
-fn printed(alpha: f64, benchmark: &str, procedure: &str) -> Option<f64> {
-    let column = paper::PROCEDURES.iter().position(|name| *name == procedure)?;
-    let row = paper::COVERAGE.iter().find(|row| row.alpha == alpha && row.benchmark == benchmark)?;
-    Some(row.coverage[column])
 }

@@ -41,7 +41,7 @@ impl Pooled {
 pub(super) fn by_benchmark(view: &View<'_>) -> Vec<OfBenchmark> {
     let of_benchmark = |(benchmark, summary): (usize, &BenchmarkSummary)| {
         let levels = view.printed_levels();
-        let mut numbers: Vec<u32> = printed(&summary.name).map(|table| table.table).collect();
+        let mut numbers: Vec<u32> = printed(summary).map(|table| table.table).collect();
         numbers.sort_unstable();
         numbers.dedup();
         OfBenchmark {
@@ -63,9 +63,7 @@ pub(super) fn as_printed(view: &View<'_>) -> Vec<Table> {
     for (benchmark, summary) in view.benchmarks() {
         let levels = view.printed_levels();
         let number_of = |level: usize| {
-            printed(&summary.name)
-                .find(|table| table.alpha == view.results.levels[level])
-                .map(|table| table.table)
+            printed(summary).find(|table| table.alpha == view.results.levels[level]).map(|table| table.table)
         };
         let mut numbers: Vec<Option<u32>> = levels.iter().map(|&level| number_of(level)).collect();
         numbers.sort_unstable();
@@ -86,8 +84,8 @@ pub(super) fn as_printed(view: &View<'_>) -> Vec<Table> {
     tables
 }
 
-fn printed(benchmark: &str) -> impl Iterator<Item = &'static paper::PrintedTable> {
-    paper::STRATA.iter().filter(move |table| table.benchmark == benchmark)
+fn printed(summary: &BenchmarkSummary) -> impl Iterator<Item = &'static paper::PrintedTable> {
+    paper::STRATA.iter().filter(|table| Some(table.benchmark) == summary.name_in_paper())
 }
 
 fn one(view: &View<'_>, benchmark: usize, levels: &[usize]) -> Table {
@@ -131,7 +129,7 @@ fn one(view: &View<'_>, benchmark: usize, levels: &[usize]) -> Table {
                     cells.push("–".into());
                     continue;
                 };
-                let paper = printed_cell(&summary.name, alpha, name, ours);
+                let paper = printed_cell(summary, alpha, name, ours);
                 cells.push(shown(ours, paper));
                 records.rows.push(vec![
                     summary.name.clone(),
@@ -159,7 +157,7 @@ fn one(view: &View<'_>, benchmark: usize, levels: &[usize]) -> Table {
             summary.title,
             number::listed(&at)
         ),
-        notes: notes(&summary.name, levels.iter().map(|&level| view.results.levels[level])),
+        notes: notes(summary, levels.iter().map(|&level| view.results.levels[level])),
         columns,
         rows,
         records,
@@ -192,9 +190,14 @@ fn sizes(stratum: &Pooled) -> Cell {
     if from == to { from.to_string().into() } else { format!("{from}–{to}").into() }
 }
 
-fn printed_cell(benchmark: &str, alpha: f64, procedure: &str, ours: &Pooled) -> Option<(u64, Option<f64>)> {
+fn printed_cell(
+    summary: &BenchmarkSummary,
+    alpha: f64,
+    procedure: &str,
+    ours: &Pooled,
+) -> Option<(u64, Option<f64>)> {
     let column = paper::PROCEDURES.iter().position(|name| *name == procedure)?;
-    let table = printed(benchmark).find(|table| table.alpha == alpha)?;
+    let table = printed(summary).find(|table| table.alpha == alpha)?;
     let row = table.rows.iter().find(|row| (row.from, row.to) == (ours.from, ours.to))?;
     Some(row.cells[column])
 }
@@ -220,14 +223,12 @@ fn per_split(n: f64) -> String {
 }
 
 /// Where the printed counts fall short of the paper's test rows, and why ours do not.
-fn notes(benchmark: &str, levels: impl Iterator<Item = f64>) -> Vec<String> {
-    let Some(rows) = paper::ACCURACY.iter().find(|row| row.benchmark == benchmark).map(|row| row.n_test)
-    else {
-        return Vec::new();
-    };
+fn notes(summary: &BenchmarkSummary, levels: impl Iterator<Item = f64>) -> Vec<String> {
+    let row = paper::ACCURACY.iter().find(|row| Some(row.benchmark) == summary.name_in_paper());
+    let Some(rows) = row.map(|row| row.n_test) else { return Vec::new() };
     let mut short = Vec::new();
     for alpha in levels {
-        let Some(table) = printed(benchmark).find(|table| table.alpha == alpha) else { continue };
+        let Some(table) = printed(summary).find(|table| table.alpha == alpha) else { continue };
         for (column, name) in paper::PROCEDURES.iter().enumerate() {
             let total: u64 = table.rows.iter().map(|row| row.cells[column].0).sum();
             if total < rows {
@@ -235,7 +236,7 @@ fn notes(benchmark: &str, levels: impl Iterator<Item = f64>) -> Vec<String> {
             }
         }
     }
-    if printed(benchmark).next().is_none() {
+    if printed(summary).next().is_none() {
         return vec!["The paper prints no such table for this benchmark.".to_owned()];
     }
     let mut notes = vec![
@@ -275,7 +276,14 @@ mod tests {
 
     #[test]
     fn says_where_printed_counts_fall_short() {
-        let notes = notes("imagenet5k", [0.1].into_iter());
-        assert!(notes[1].contains("InvProb 29,852 at α = 0.10"), "{notes:?}");
+        let mut summary =
+            BenchmarkSummary { name: "imagenet5k".to_owned(), ships: true, ..BenchmarkSummary::default() };
+        let told = notes(&summary, [0.1].into_iter());
+        assert!(told[1].contains("InvProb 29,852 at α = 0.10"), "{told:?}");
+        summary.ships = false;
+        assert!(
+            notes(&summary, [0.1].into_iter()).is_empty(),
+            "it is the rows that the paper has numbers of"
+        );
     }
 }

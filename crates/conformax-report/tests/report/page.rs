@@ -283,7 +283,7 @@ fn own() -> Results {
 fn a_study_of_ones_own_is_not_held_against_the_paper() {
     let rendered = Rendered::of(own());
     let html = Html::parse_document(rendered.text("report/index.html"));
-    assert!(texts(&html, "#found .intro")[0].starts_with("Means over 5 splits."));
+    assert!(texts(&html, "#found .intro")[0].starts_with("On these rows; means over 5 splits of them."));
     assert!(texts(&html, ".tally").is_empty() && texts(&html, "#claims").is_empty());
     assert!(texts(&html, "#found .paper").is_empty());
     assert!(!texts(&html, "#provenance .facts")[0].contains("claims"));

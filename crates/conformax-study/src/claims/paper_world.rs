@@ -85,7 +85,11 @@ fn judged(change: impl Fn(&mut Record)) -> Vec<Claim> {
     records.iter_mut().for_each(change);
     let results = Results {
         benchmarks: BENCHMARKS
-            .map(|name| BenchmarkSummary { name: name.to_owned(), ..BenchmarkSummary::default() })
+            .map(|name| BenchmarkSummary {
+                name: name.to_owned(),
+                ships: true,
+                ..BenchmarkSummary::default()
+            })
             .to_vec(),
         procedures: PROCEDURES.map(str::to_owned).to_vec(),
         levels: LEVELS.to_vec(),

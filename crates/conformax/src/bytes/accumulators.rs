@@ -107,6 +107,7 @@ impl Framed for Tuner<ScoreSpec> {
 impl Framed for SizeCounter<ScoreSpec> {
     const WHAT: &'static str = "those of a count of sizes";
     const KIND: u32 = 3;
+    const VERSION: u32 = 3;
 
     fn write(&self, to: &mut Writer) {
         to.list(&self.predictors, write_predictor);
@@ -131,6 +132,7 @@ impl Framed for SizeCounter<ScoreSpec> {
 impl Framed for PairCounter<ScoreSpec> {
     const WHAT: &'static str = "those of a selection";
     const KIND: u32 = 6;
+    const VERSION: u32 = 3;
 
     fn write(&self, to: &mut Writer) {
         to.list(&self.rivals, write_rival);
@@ -162,6 +164,7 @@ impl Framed for PairCounter<ScoreSpec> {
 impl Framed for WinnerCounter<ScoreSpec> {
     const WHAT: &'static str = "those of a count of winners";
     const KIND: u32 = 10;
+    const VERSION: u32 = 3;
 
     fn write(&self, to: &mut Writer) {
         let selection = &self.selection;
@@ -192,6 +195,7 @@ impl Framed for WinnerCounter<ScoreSpec> {
 impl Framed for ThresholdSearch<ScoreSpec> {
     const WHAT: &'static str = "those of a search for thresholds";
     const KIND: u32 = 5;
+    const VERSION: u32 = 3;
 
     fn write(&self, to: &mut Writer) {
         write_spec(to, self.score);

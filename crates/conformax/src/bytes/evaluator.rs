@@ -7,13 +7,14 @@ use super::parts::{
     write_taxonomy,
 };
 use crate::evaluate::{Evaluator, GroupTally};
-use crate::fingerprint::Overlap;
+use crate::fingerprint::{Overlap, Whole};
 use crate::metrics::Tally;
 use crate::{Result, ScoreSpec};
 
 impl Framed for Evaluator<ScoreSpec> {
     const WHAT: &'static str = "those of an evaluation";
     const KIND: u32 = 4;
+    const VERSION: u32 = 3;
 
     fn write(&self, to: &mut Writer) {
         to.list(&self.predictors, write_predictor);
@@ -40,6 +41,9 @@ impl Framed for Evaluator<ScoreSpec> {
             to.u64(*loss as u64);
         });
         to.u64(self.overlap.looked_at);
+        to.list(&self.overlap.wholes, |to, whole| {
+            [whole.rows, whole.sum].iter().for_each(|word| to.u64(*word))
+        });
         let met: Vec<_> = self.overlap.met.iter().collect();
         to.list(&met, |to, (name, (count, first))| {
             [**name, *count, *first].iter().for_each(|word| to.u64(*word))
@@ -71,11 +75,15 @@ impl Framed for Evaluator<ScoreSpec> {
             return Err(from.fault("their counts do not fit together"));
         }
         let looked_at = from.u64()?;
+        let wholes = from.list(|from| Ok(Whole { rows: from.u64()?, sum: from.u64()? }))?;
         let met = from.list(|from| Ok((from.u64()?, (from.u64()?, from.u64()?))))?.into_iter().collect();
+        if ![0, model_rows.len()].contains(&wholes.len()) {
+            return Err(from.fault("their counts do not fit together"));
+        }
         if tallies.len() != predictors.len() || tallies.windows(2).any(|pair| pair[0].n() != pair[1].n()) {
             return Err(from.fault("their counts do not fit together"));
         }
-        let overlap = Overlap { looked_at, met };
+        let overlap = Overlap { looked_at, wholes, met };
         let next_row = from.u64()?;
         Ok(Self {
             predictors,

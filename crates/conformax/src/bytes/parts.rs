@@ -78,12 +78,15 @@ pub(super) fn read_sample(from: &mut Reader<'_>) -> Result<RowSample> {
 pub(super) fn write_row_set(to: &mut Writer, rows: &RowSet) {
     [rows.up_to(), rows.rows(), rows.pairs()].iter().for_each(|word| to.u64(*word));
     to.list(rows.as_slice(), |to, row| to.u64(*row));
+    to.option(rows.whole(), Writer::u64);
 }
 
 pub(super) fn read_row_set(from: &mut Reader<'_>) -> Result<RowSet> {
     let (up_to, rows, pairs) = (from.u64()?, from.u64()?, from.u64()?);
-    let once = from.list(Reader::u64)?;
-    RowSet::from_parts(once, up_to, rows, pairs).ok_or(from.fault("their rows are not in order"))
+    let (once, whole) = (from.list(Reader::u64)?, from.option(Reader::u64)?);
+    let set =
+        RowSet::from_parts(once, up_to, rows, pairs).ok_or(from.fault("their rows are not in order"))?;
+    Ok(set.with_whole(whole))
 }
 
 pub(super) fn write_predictor(to: &mut Writer, predictor: &Predictor<ScoreSpec>) {

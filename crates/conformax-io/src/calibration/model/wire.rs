@@ -79,7 +79,14 @@ enum InputName {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum RowsEntry {
-    Once { once: String, up_to: String, rows: u64, pairs: u64 },
+    Once {
+        once: String,
+        up_to: String,
+        rows: u64,
+        pairs: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        whole: Option<String>,
+    },
     All(String),
 }
 
@@ -442,8 +449,14 @@ fn decode(text: &str) -> Result<Vec<f64>, Problem> {
 
 impl RowsEntry {
     fn of(rows: &RowSet) -> Self {
-        let (once, up_to) = (encode(rows.as_slice().iter().copied()), format!("{:016x}", rows.up_to()));
-        Self::Once { once, up_to, rows: rows.rows(), pairs: rows.pairs() }
+        let word = |word: u64| format!("{word:016x}");
+        Self::Once {
+            once: encode(rows.as_slice().iter().copied()),
+            up_to: word(rows.up_to()),
+            rows: rows.rows(),
+            pairs: rows.pairs(),
+            whole: rows.whole().map(word),
+        }
     }
 
     fn into_set(self, field: &str) -> Result<RowSet, Problem> {
@@ -453,9 +466,12 @@ impl RowsEntry {
             rest.is_empty().then(|| rows.iter().map(|row| u64::from_le_bytes(*row)).collect())
         };
         let set = match &self {
-            Self::Once { once, up_to, rows, pairs } => read(once)
-                .zip(u64::from_str_radix(up_to, 16).ok())
-                .and_then(|(once, up_to)| RowSet::from_parts(once, up_to, *rows, *pairs)),
+            Self::Once { once, up_to, rows, pairs, whole } => {
+                let word = |text: &String| u64::from_str_radix(text, 16);
+                let set = read(once).zip(word(up_to).ok());
+                let set = set.and_then(|(once, up_to)| RowSet::from_parts(once, up_to, *rows, *pairs));
+                set.zip(whole.as_ref().map(word).transpose().ok()).map(|(set, whole)| set.with_whole(whole))
+            }
             // The first version does not say which rows were repeated.
             Self::All(all) => read(all).and_then(|all| {
                 let rows = all.len() as u64;
