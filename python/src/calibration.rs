@@ -543,8 +543,7 @@ pub fn choose_ranks<'py>(
         let mut chooser = RankChooser::new(view.classes())?;
         let rows = Rows { view, beside: crate::work::Beside::default(), first_row: 0 };
         rows.each(stop, |first, logits| {
-            let labelled = logits.labelled(&labels[first..first + logits.len()])?;
-            chooser.extend(labelled).map_err(|error| error.offset_rows(first as u64))
+            chooser.extend(logits.labelled(&labels[first..first + logits.len()])?)
         })?;
         Ok(chooser.finish(alpha)?.as_slice().to_vec())
     }))

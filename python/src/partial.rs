@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use conformax::{
     Alpha, Calibrator, Evaluator, Labelled, Logit, PairCounter, Remember, ScoreSpec, SearchStep, SizeCounter,
-    ThresholdSearch, Tuner, Tuning, WinnerCounter,
+    ThresholdSearch, Tuner, Tuning,
 };
 use conformax_io::{Model, SelectionRecord, TuningRecord};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
@@ -29,7 +29,6 @@ enum Accumulator {
     Tuner(Tuner<ScoreSpec>),
     Sizes(SizeCounter<ScoreSpec>),
     Pairs(PairCounter<ScoreSpec>),
-    Winners(WinnerCounter<ScoreSpec>),
     Evaluator(Evaluator<ScoreSpec>),
     Search(ThresholdSearch<ScoreSpec>),
 }
@@ -42,7 +41,6 @@ macro_rules! each {
             Accumulator::Tuner($it) => $body,
             Accumulator::Sizes($it) => $body,
             Accumulator::Pairs($it) => $body,
-            Accumulator::Winners($it) => $body,
             Accumulator::Evaluator($it) => $body,
             Accumulator::Search($it) => $body,
         }
@@ -55,8 +53,7 @@ impl Accumulator {
             Self::Calibrator(it) => it.extend(rows),
             Self::Tuner(it) => it.extend(rows),
             Self::Sizes(it) => it.extend(rows.logits()),
-            Self::Pairs(it) => it.extend(rows.logits()),
-            Self::Winners(it) => it.extend(rows),
+            Self::Pairs(it) => it.extend(rows),
             Self::Evaluator(it) => it.extend(rows),
             Self::Search(it) => it.extend(rows),
         }
@@ -68,7 +65,6 @@ impl Accumulator {
             (Self::Tuner(mine), Self::Tuner(theirs)) => mine.merge(theirs),
             (Self::Sizes(mine), Self::Sizes(theirs)) => mine.merge(theirs),
             (Self::Pairs(mine), Self::Pairs(theirs)) => mine.merge(theirs),
-            (Self::Winners(mine), Self::Winners(theirs)) => mine.merge(theirs),
             (Self::Evaluator(mine), Self::Evaluator(theirs)) => mine.merge(theirs),
             (Self::Search(mine), Self::Search(theirs)) => mine.merge(theirs),
             _ => Err(conformax::Error::Unlike { what: "kinds of accumulator" }),
@@ -78,12 +74,11 @@ impl Accumulator {
     /// Reads whichever it is: bytes of another kind are refused by their head.
     fn from_bytes(bytes: &[u8]) -> conformax::Result<Self> {
         type Read = fn(&[u8]) -> conformax::Result<Accumulator>;
-        let readers: [Read; 7] = [
+        let readers: [Read; 6] = [
             |bytes| Calibrator::from_bytes(bytes).map(Self::Calibrator),
             |bytes| Tuner::from_bytes(bytes).map(Self::Tuner),
             |bytes| SizeCounter::from_bytes(bytes).map(Self::Sizes),
             |bytes| PairCounter::from_bytes(bytes).map(Self::Pairs),
-            |bytes| WinnerCounter::from_bytes(bytes).map(Self::Winners),
             |bytes| Evaluator::from_bytes(bytes).map(Self::Evaluator),
             |bytes| ThresholdSearch::from_bytes(bytes).map(Self::Search),
         ];
@@ -247,28 +242,11 @@ impl Partial {
         Ok(Self::of(Accumulator::Pairs(tuner.finish_selecting().map_err(value_error)?)))
     }
 
-    /// What the last pass begins with where all rows choose: after the pairs who decides the true labels, or None where
-    /// one candidate is left, which decides all.
-    fn winners_pass(&self) -> PyResult<Option<Self>> {
-        let Accumulator::Pairs(pairs) = self.get()? else { return Err(wrong("pairs")) };
-        let selection = pairs.finish().map_err(value_error)?;
-        let several = selection.alive().iter().filter(|alive| **alive).count() > 1;
-        Ok(several.then(|| Self::of(Accumulator::Winners(WinnerCounter::new(selection)))))
-    }
-
-    /// The calibration by all rows, whose pairs and, where several candidates are left, winners were counted.
+    /// The calibration by all rows, whose pairs were counted.
     #[pyo3(signature = (*, names=None))]
     fn selected(&self, names: Option<Vec<String>>) -> PyResult<Calibration> {
-        let (selection, wins) = match self.get()? {
-            Accumulator::Winners(winners) => winners.finish().map_err(value_error)?,
-            Accumulator::Pairs(pairs) => {
-                let selection = pairs.finish().map_err(value_error)?;
-                let mut wins = vec![0; selection.rivals().len()];
-                wins[selection.leader()] = selection.n();
-                (selection, wins)
-            }
-            _ => return Err(wrong("winners")),
-        };
+        let Accumulator::Pairs(pairs) = self.get()? else { return Err(wrong("pairs")) };
+        let (selection, wins) = pairs.finish().map_err(value_error)?;
         let record = SelectionRecord { selection, wins: Some(wins) };
         Ok(Calibration { model: Model::of_selection(record, names_of(names)?) })
     }

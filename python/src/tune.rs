@@ -86,14 +86,8 @@ pub fn select<'py>(
         let labelled = |first: usize, rows: usize| &labels[first..first + rows];
         rows.each(stop, |first, logits| tuner.extend(logits.labelled(labelled(first, logits.len()))?))?;
         let mut pairs = tuner.finish_selecting()?;
-        rows.each(stop, |_, logits| pairs.extend(logits))?;
-        let selection = pairs.finish()?;
-        let mut wins = vec![0; selection.rivals().len()];
-        rows.each(stop, |first, logits| {
-            let of_block = selection.winners(logits.labelled(labelled(first, logits.len()))?)?;
-            wins.iter_mut().zip(of_block).for_each(|(wins, more)| *wins += more);
-            Ok(())
-        })?;
+        rows.each(stop, |first, logits| pairs.extend(logits.labelled(labelled(first, logits.len()))?))?;
+        let (selection, wins) = pairs.finish()?;
         let record = SelectionRecord { selection, wins: Some(wins) };
         Ok(Model { input, ..Model::of_selection(record, names) })
     }))?;

@@ -204,7 +204,9 @@ fn prepare(
     let mut names = Vec::new();
     let mut source = crate::tune::for_rows(source, &split.tuning, "choosing ranks", console, |block| {
         names.extend(block.row_fingerprints());
-        with_logits!(block, logits => chooser.extend(logits.labelled(labels(block))?))
+        let before = chooser.n();
+        let extended = with_logits!(block, logits => chooser.extend(logits.labelled(labels(block))?));
+        extended.map_err(|error| in_block(error, before))
     })?;
     source.rewind()?;
     let (ranks, calibrating) = (Some(chooser.finish(alpha)?), Calibrating::These(split.calibrating));

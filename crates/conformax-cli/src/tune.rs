@@ -1,8 +1,8 @@
 //! `conformax tune`: choose gamma or RAPS's parameters on some rows, calibrate the choice on the others.
 //!
 //! The data are read three times: every candidate's scores on the tuning rows, then its set sizes there, then the
-//! winner's scores on the calibrating rows, which no choice has seen. With `--rows all` every row does both: scores, then
-//! pairs of rows and labels around each threshold, then who decides.
+//! winner's scores on the calibrating rows, which no choice has seen. With `--rows all` every row does both, in two passes:
+//! scores, then pairs of rows and labels around each threshold.
 
 mod grid;
 mod shown;
@@ -146,8 +146,7 @@ fn expect_consistent(args: &TuneArgs) -> Result<(), Failure> {
     Err(Failure::error(refused))
 }
 
-/// Scores all rows under every candidate, counts the pairs around their thresholds and, where several are left, who
-/// decides.
+/// Scores all rows under every candidate, and counts the pairs around their thresholds.
 fn select(
     grid: Vec<ScoreSpec>,
     source: Source,
@@ -157,23 +156,12 @@ fn select(
     let (mut source, tuner) = score(grid, source, None, (alpha, masked), console)?;
     source.rewind()?;
     let mut pairs = tuner.finish_selecting()?;
-    let mut source = for_each_block(source, "counting pairs", console, |block, _| {
+    for_each_block(source, "counting pairs", console, |block, _| {
         let before = pairs.n();
-        with_logits!(block, logits => pairs.extend(logits)).map_err(|error| in_block(error, before))?;
-        Ok(())
+        let extended = with_logits!(block, logits => pairs.extend(logits.labelled(labels(block))?));
+        Ok(extended.map_err(|error| in_block(error, before))?)
     })?;
-    let selection = pairs.finish()?;
-    let mut wins = vec![0; selection.rivals().len()];
-    if selection.alive().iter().filter(|alive| **alive).count() == 1 {
-        wins[selection.leader()] = selection.n();
-    } else {
-        source.rewind()?;
-        for_each_block(source, "counting who decides", console, |block, _| {
-            let of_block = with_logits!(block, logits => selection.winners(logits.labelled(labels(block))?))?;
-            wins.iter_mut().zip(of_block).for_each(|(wins, more)| *wins += more);
-            Ok(())
-        })?;
-    }
+    let (selection, wins) = pairs.finish()?;
     Ok(SelectionRecord { selection, wins: Some(wins) })
 }
 

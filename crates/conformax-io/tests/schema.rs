@@ -76,10 +76,9 @@ fn selected() -> Model {
     let mut tuner = Tuner::new(grid, CLASSES, alphas()[0]).unwrap().remembering(Remember::Rows);
     tuner.extend(rows.all().labelled(&rows.labels).unwrap()).unwrap();
     let mut pairs = tuner.finish_selecting().unwrap();
-    pairs.extend(rows.all()).unwrap();
-    let selection = pairs.finish().unwrap();
-    let wins = Some(selection.winners(rows.all().labelled(&rows.labels).unwrap()).unwrap());
-    Model::of_selection(SelectionRecord { selection, wins }, None)
+    pairs.extend(rows.all().labelled(&rows.labels).unwrap()).unwrap();
+    let (selection, wins) = pairs.finish().unwrap();
+    Model::of_selection(SelectionRecord { selection, wins: Some(wins) }, None)
 }
 
 /// A model of every promise there is, by name.

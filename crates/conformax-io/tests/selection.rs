@@ -32,11 +32,11 @@ fn model(grid: Vec<ScoreSpec>, alpha: f64) -> Model {
     let logits = Logits::new(&logits, CLASSES).unwrap();
     let tuner = Tuner::new(grid, CLASSES, Alpha::new(alpha).unwrap()).unwrap();
     let mut tuner = tuner.remembering(Remember::Rows);
-    tuner.extend(logits.labelled(&labels).unwrap()).unwrap();
+    let rows = logits.labelled(&labels).unwrap();
+    tuner.extend(rows).unwrap();
     let mut pairs = tuner.finish_selecting().unwrap();
-    pairs.extend(logits).unwrap();
-    let selection = pairs.finish().unwrap();
-    let wins = selection.winners(logits.labelled(&labels).unwrap()).unwrap();
+    pairs.extend(rows).unwrap();
+    let (selection, wins) = pairs.finish().unwrap();
     Model::of_selection(SelectionRecord { selection, wins: Some(wins) }, None)
 }
 

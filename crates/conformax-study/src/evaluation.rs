@@ -445,7 +445,7 @@ impl<T: Logit> Bench<'_, T> {
         number: usize,
     ) -> Result<Vec<Outcome>> {
         let levels = self.plan.alphas.len();
-        let mut tallies = vec![Tally::new(self.logits.classes()); levels];
+        let mut tallies = vec![Tally::new(self.logits.classes())?; levels];
         for row in split.test.iter().map(|row| *row as usize) {
             let sizes = sizes.of(row, number);
             for (((place, threshold), size), tally) in picks.iter().zip(sizes).zip(&mut tallies) {

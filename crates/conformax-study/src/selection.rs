@@ -8,6 +8,8 @@
 
 use conformax::{Alpha, Masked, Predictor, Rival, Rivals, RowSet, ScoreSpec, Selection};
 
+use crate::error::Result;
+
 /// What the calibration rows of a split say of the candidates, at one level: in the order of the grid, with a place
 /// among the scores computed in place of each score.
 pub(crate) struct Contest(Rivals<usize>);
@@ -37,13 +39,13 @@ pub(crate) struct OwnSizes {
 }
 
 impl Contest {
-    /// The candidates, each with its scores of rank `k − 1` and `k`; at least one.
-    pub(crate) fn new(candidates: impl Iterator<Item = (usize, (f64, f64), Pairs)>) -> Self {
+    /// The candidates, each with its scores of rank `k − 1` and `k`. An error where there is none.
+    pub(crate) fn new(candidates: impl Iterator<Item = (usize, (f64, f64), Pairs)>) -> Result<Self> {
         let rivals = candidates.map(|(score, around, mut pairs)| {
             pairs.between.sort_unstable_by(f64::total_cmp);
             Rival::new(score, around, (pairs.at_low, pairs.at_high), pairs.between)
         });
-        Self(Rivals::new(rivals.collect()))
+        Ok(Self(Rivals::new(rivals.collect())?))
     }
 
     fn rivals(&self) -> &[Rival<usize>] {

@@ -127,10 +127,11 @@ fn answers_of_what_all_rows_choose_are_those_of_a_selection() {
         let grid: Vec<ScoreSpec> = grid.iter().filter(|score| score.fits(CLASSES)).copied().collect();
         for (level, alpha) in results.levels.iter().enumerate() {
             let mut tuner = Tuner::new(grid.clone(), CLASSES, Alpha::new(*alpha).unwrap()).unwrap();
-            tuner.extend(rows.labelled(&truth).unwrap()).unwrap();
+            let rows = rows.labelled(&truth).unwrap();
+            tuner.extend(rows).unwrap();
             let mut pairs = tuner.finish_selecting().unwrap();
             pairs.extend(rows).unwrap();
-            let predictor = pairs.finish().unwrap().predictor();
+            let predictor = pairs.finish().unwrap().0.predictor();
             let rule = examples.rules[place][level];
             assert_eq!(rule.is_a_choice, predictor.is_a_choice(), "{name} at {alpha}");
             choices += usize::from(rule.is_a_choice);

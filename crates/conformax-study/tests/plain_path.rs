@@ -234,10 +234,11 @@ fn select(study: &Study, procedure: &Procedure, number: u64, alpha: Alpha) -> (M
     let ProcedureScore::Tuned(grid) = &procedure.choice else { panic!("it is not tuned") };
     let grid = grid.iter().filter(|score| score.fits(CLASSES)).copied().collect();
     let mut tuner = Tuner::new(grid, CLASSES, alpha).unwrap();
-    tuner.extend(cal.labelled(&cal_labels).unwrap()).unwrap();
+    let cal = cal.labelled(&cal_labels).unwrap();
+    tuner.extend(cal).unwrap();
     let mut pairs = tuner.finish_selecting().unwrap();
     pairs.extend(cal).unwrap();
-    let model = pairs.finish().unwrap().predictor();
+    let model = pairs.finish().unwrap().0.predictor();
     let sets = model.predict(test).unwrap();
     (evaluate(&sets, &test_labels, alpha, &Strata::paper()).unwrap(), model.is_a_choice())
 }

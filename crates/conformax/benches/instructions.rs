@@ -61,12 +61,12 @@ fn choosing<S: Score + Clone>(data: &Tiled, rows: usize, grid: &[S], what: &str)
         "tune" => drop(black_box(tune_on_all(grid, labelled, alpha))),
         "select" => drop(black_box(choose_on_all(grid, labelled, alpha))),
         "selected" => {
-            let selection = choose_on_all(grid, all, alpha);
+            let (selection, _) = choose_on_all(grid, all, alpha);
             black_box(selection.predictor().predict(some).unwrap());
         }
         // The same candidate by itself.
         _ => {
-            let selection = choose_on_all(grid, all, alpha);
+            let (selection, _) = choose_on_all(grid, all, alpha);
             let leader = &selection.rivals()[selection.leader()];
             let alone = Predictor::new(leader.score.clone(), Thresholds::One(leader.high));
             black_box(alone.predict(some).unwrap());

@@ -15,7 +15,8 @@ use numbers::{Reader, Writer};
 use crate::calibrate::Calibrator;
 use crate::evaluate::Evaluator;
 use crate::fingerprint::mix_all;
-use crate::select::{PairCounter, WinnerCounter};
+use crate::ranks::RankChooser;
+use crate::select::PairCounter;
 use crate::threshold_search::ThresholdSearch;
 use crate::tune::{SizeCounter, Tuner};
 use crate::{ARITHMETIC_VERSION, AdaptiveLevel, Alarm, Error, Result, ScoreSpec, Stream};
@@ -99,7 +100,7 @@ framed!(
     Tuner<ScoreSpec>,
     SizeCounter<ScoreSpec>,
     PairCounter<ScoreSpec>,
-    WinnerCounter<ScoreSpec>,
+    RankChooser,
     Evaluator<ScoreSpec>,
     ThresholdSearch<ScoreSpec>,
     Stream<ScoreSpec>,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::score::paths::{Paths, Question, ask};
-use crate::{Logit, Masked, Row, Score};
+use crate::{Error, Logit, Masked, Result, Row, Score};
 
 /// A candidate of a selection, and what the calibration rows say of it.
 ///
@@ -57,9 +57,10 @@ impl<S> Rival<S> {
 /// ```
 /// use conformax::{EntmaxScore, Rival, Rivals};
 /// let rival = |pairs| Rival::new(EntmaxScore::default(), (1.0, 2.0), pairs, Vec::new());
-/// let rivals = Rivals::new(vec![rival((30, 40)), rival((19, 20)), rival((24, 60))]);
+/// let rivals = Rivals::new(vec![rival((30, 40)), rival((19, 20)), rival((24, 60))])?;
 /// assert_eq!((rivals.leader(), rivals.alive(5)), (1, vec![false, true, true]));
 /// assert!(!rivals.contends(2, 3) && rivals.contends(2, 4)); // by how many labels the leader's set of a row has
+/// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rivals<S> {
@@ -70,15 +71,15 @@ pub struct Rivals<S> {
 }
 
 impl<S> Rivals<S> {
-    /// Candidates in grid order, of which equals are ranked by it. Panics where there is none.
-    pub fn new(all: Vec<Rival<S>>) -> Self {
+    /// Candidates in grid order, of which equals are ranked by it. An error where there is none.
+    pub fn new(all: Vec<Rival<S>>) -> Result<Self> {
         let fewer =
             |best: usize, next: usize| if all[next].at_high < all[best].at_high { next } else { best };
-        let leader = (0..all.len()).reduce(fewer).expect("a selection has candidates");
+        let leader = (0..all.len()).reduce(fewer).ok_or(Error::NoCandidates)?;
         let others = all.iter().enumerate().filter(|(place, _)| *place != leader);
         let least = others.map(|(_, rival)| rival.at_low).min().unwrap_or(u64::MAX);
         let contested_from = least.saturating_sub(all[leader].at_high);
-        Self { all, leader, contested_from }
+        Ok(Self { all, leader, contested_from })
     }
 
     /// Every candidate, in grid order.

@@ -135,8 +135,7 @@ pub struct Evaluated {
 impl<S: Score> Evaluator<S> {
     /// Evaluates these predictors, one per level say, on rows of so many classes.
     pub fn new(predictors: Vec<Predictor<S>>, classes: usize) -> Result<Self> {
-        Logits::<f64>::new(&[], classes)?;
-        let tallies = predictors.iter().map(|_| Tally::new(classes)).collect();
+        let tallies = vec![Tally::new(classes)?; predictors.len()];
         let (model_rows, overlap) = (Vec::new(), Overlap::default());
         Ok(Self {
             predictors,

@@ -93,11 +93,14 @@ pub use prior::Prior;
 pub use random::Generator;
 pub use ranks::{RankChooser, Ranks};
 pub use risk::{Loss, LossSteps};
+// For `conformax-study`, which asks the same rows hundreds of times. Hidden, because they take it on trust that a call
+// comes with the row that was ranked; everybody else asks a `Predictor`.
+#[doc(hidden)]
 pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };
-pub use select::{PairCounter, Selection, WinnerCounter};
+pub use select::{PairCounter, Selection};
 pub use sets::{PredictionSets, Sets};
 pub use sorted_scores::{PValue, SortedScores};
 pub use spec::{Parameters, ScoreSpec};

@@ -3,7 +3,7 @@
 //! Counts are integers and divided once, so metrics of a file read block by block equal those of the whole.
 
 use crate::kernel::math::exp;
-use crate::{Alpha, CoverageLaw, Error, Level, PredictionSets, Result, Thresholds};
+use crate::{Alpha, CoverageLaw, Error, Level, Logits, PredictionSets, Result, Thresholds};
 
 /// Ranges of set sizes, contiguous from 0; the last has no end.
 ///
@@ -51,7 +51,7 @@ impl Default for Strata {
 ///
 /// ```
 /// use conformax::{Alpha, Strata, Tally};
-/// let mut tally = Tally::new(3);
+/// let mut tally = Tally::new(3)?;
 /// tally.add(&[0, 2], 2);
 /// let strata = tally.metrics(Alpha::new(0.1)?, &Strata::paper())?.strata;
 /// assert_eq!((strata[1].from, strata[1].to, strata[1].n, strata[1].coverage), (2, Some(3), 1, Some(1.0)));
@@ -132,7 +132,7 @@ impl Count {
 ///
 /// ```
 /// use conformax::Tally;
-/// let mut tally = Tally::new(2);
+/// let mut tally = Tally::new(2)?;
 /// (0..10).for_each(|row| tally.add_outcome(1, row < 8, 0));
 /// let (low, high) = tally.intervals(0.95)?.coverage.unwrap();
 /// assert!(0.4 < low && low < 0.8 && 0.8 < high && high < 1.0);
@@ -158,7 +158,7 @@ pub struct Intervals {
 ///
 /// ```
 /// use conformax::{Alpha, LawIs, Level, Tally, Thresholds, Verdict};
-/// let mut tally = Tally::new(2);
+/// let mut tally = Tally::new(2)?;
 /// (0..100).for_each(|row| tally.add_outcome(1, row % 2 == 0, 0)); // half of the rows, and 90 % are promised
 /// let verdict = tally.verdict(Level::new(999, Alpha::new(0.1)?), &Thresholds::One(1.0), LawIs::Exact);
 /// assert!(matches!(verdict, Verdict::TooLow(least) if least > 75));
@@ -179,7 +179,7 @@ pub enum Verdict {
 ///
 /// ```
 /// use conformax::{Alpha, Strata, Tally};
-/// let mut tally = Tally::new(3);
+/// let mut tally = Tally::new(3)?;
 /// tally.add(&[0, 2], 2);
 /// tally.add(&[1], 0);
 /// assert_eq!(tally.metrics(Alpha::new(0.1)?, &Strata::default())?.coverage, 0.5);
@@ -192,9 +192,10 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// Nothing counted yet.
-    pub fn new(classes: usize) -> Self {
-        Self { sizes: vec![Count::default(); classes + 1], classes: vec![Count::default(); classes] }
+    /// Nothing counted yet, of sets of so many classes.
+    pub fn new(classes: usize) -> Result<Self> {
+        Logits::<f64>::new(&[], classes)?;
+        Ok(Self { sizes: vec![Count::default(); classes + 1], classes: vec![Count::default(); classes] })
     }
 
     /// Counts one set. Panics where the label or the set's size is beyond the classes.
@@ -354,7 +355,7 @@ pub fn evaluate(sets: &PredictionSets, labels: &[u32], alpha: Alpha, strata: &St
     if let Some(row) = labels.iter().position(|label| *label as usize >= classes) {
         return Err(Error::Label { row: row as u64, label: labels[row], classes });
     }
-    let mut tally = Tally::new(classes);
+    let mut tally = Tally::new(classes)?;
     sets.iter().zip(labels).for_each(|(set, label)| tally.add(set, *label));
     tally.metrics(alpha, strata)
 }
@@ -363,7 +364,7 @@ pub fn evaluate(sets: &PredictionSets, labels: &[u32], alpha: Alpha, strata: &St
 ///
 /// ```
 /// use conformax::{Alpha, LawIs, Level, Tally, Thresholds, Verdict};
-/// let (mut tally, level) = (Tally::new(2), Level::new(999, Alpha::new(0.1)?));
+/// let (mut tally, level) = (Tally::new(2)?, Level::new(999, Alpha::new(0.1)?));
 /// (0..100).for_each(|_| tally.add_outcome(1, true, 0)); // every row, and 90 % are promised
 /// let verdict = |law| tally.verdict(level, &Thresholds::One(1.0), law);
 /// assert!(matches!(verdict(LawIs::Exact), Verdict::TooHigh(_)));
@@ -447,10 +448,10 @@ mod tests {
 
     #[test]
     fn the_mean_of_equal_sizes_is_certain() {
-        let mut tally = Tally::new(4);
+        let mut tally = Tally::new(4).unwrap();
         (0..10).for_each(|_| tally.add_outcome(3, true, 0));
         assert_eq!(tally.intervals(0.95).unwrap().average_size, Some((3.0, 3.0)));
-        let mut tally = Tally::new(4);
+        let mut tally = Tally::new(4).unwrap();
         [1, 2].iter().for_each(|size| tally.add_outcome(*size, true, 0));
         let (low, high) = tally.intervals(0.95).unwrap().average_size.unwrap(); // deviation 1/√2
         assert!((high - low - 1.959_963_984_540).abs() < 1e-8);

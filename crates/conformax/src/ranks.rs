@@ -3,6 +3,7 @@
 //! `S'(x, y) = S(x, y)` where the rank of `y` is at most that of its class, else +∞. The ranks are chosen on rows that
 //! do not calibrate, so thresholds per class on `S'` keep the guarantee of each class.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::rows::{map_chunks, visit_rows};
@@ -61,7 +62,7 @@ fn rank_of<T: Logit>(row: Row<'_, T>, label: u32) -> usize {
 ///
 /// Half of a class's misses may come from its rank, the other half stays for its score: the rank is the smallest that
 /// no more than `α/2` of the class's rows exceed, by the conformal rule. A class with too few rows for that has no
-/// limit.
+/// limit. An accumulator: any blocks in any order, merged or not, give the same ranks.
 ///
 /// ```
 /// use conformax::{Alpha, Logits, RankChooser};
@@ -74,17 +75,23 @@ fn rank_of<T: Logit>(row: Row<'_, T>, label: u32) -> usize {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RankChooser {
     /// For each label, how many of its rows have each rank.
-    pub(crate) counts: Vec<std::collections::BTreeMap<u32, u64>>,
+    pub(crate) counts: Vec<BTreeMap<u32, u64>>,
+    pub(crate) n: u64,
 }
 
 impl RankChooser {
     /// On rows of so many classes.
     pub fn new(classes: usize) -> Result<Self> {
         Logits::<f64>::new(&[], classes)?;
-        Ok(Self { counts: vec![Default::default(); classes] })
+        Ok(Self { counts: vec![BTreeMap::new(); classes], n: 0 })
     }
 
-    /// Takes in rows. An error names the row among these and leaves everything as it was.
+    /// Rows taken in so far.
+    pub fn n(&self) -> u64 {
+        self.n
+    }
+
+    /// Takes in rows. An error names the row in the whole and leaves everything as it was.
     pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
         let (wanted, got) = (self.counts.len(), rows.logits().classes());
         if wanted != got {
@@ -97,10 +104,24 @@ impl RankChooser {
                 Ok(())
             })?;
             Ok(ranks)
-        })?;
+        });
+        let chunks = chunks.map_err(|error| error.offset_rows(self.n))?;
         for (label, rank) in rows.labels().iter().zip(chunks.concat()) {
             *self.counts[*label as usize].entry(rank).or_insert(0) += 1;
         }
+        self.n += rows.len() as u64;
+        Ok(())
+    }
+
+    /// Takes in what another took in.
+    pub fn merge(&mut self, other: Self) -> Result<()> {
+        if self.counts.len() != other.counts.len() {
+            return Err(Error::Unlike { what: "numbers of classes" });
+        }
+        for (mine, theirs) in self.counts.iter_mut().zip(other.counts) {
+            theirs.into_iter().for_each(|(rank, count)| *mine.entry(rank).or_insert(0) += count);
+        }
+        self.n += other.n;
         Ok(())
     }
 

@@ -12,16 +12,16 @@
 //! largest is out. Where one is left, its sets are those of split conformal prediction; of candidates that are much
 //! alike, such as neighbouring `γ`, several or all are left, and the same bound with the row's own labels in place of all
 //! classes settles most rows, see [`Rivals`].
-
-mod winners;
-
-pub use self::winners::WinnerCounter;
+//!
+//! Who decides the true labels of the calibration rows comes out of the second pass too: their scores are calibration
+//! scores, so `t_m` is one of the two, and how many labels of the row score no more is counted there anyway.
 
 use std::sync::Arc;
 
 use crate::contest::{Rival, Rivals};
 use crate::fingerprint::RowSet;
 use crate::predict::sets_of_chunk;
+use crate::room::append;
 use crate::rows::{map_chunks, visit_rows};
 use crate::score::paths::{Paths, Question, ask};
 use crate::score::ranked::{RankedSoftmax, shared_ranking};
@@ -30,7 +30,11 @@ use crate::{
     Result, Row, Score, Thresholds,
 };
 
-/// Counts, for every candidate, the pairs of rows and labels around its threshold; it finishes to a [`Selection`].
+/// Counts, for every candidate, the pairs of rows and labels around its threshold; it finishes to a [`Selection`], and
+/// to how many true labels each candidate decides.
+///
+/// It keeps four bytes a row and candidate, and eight for every score between the two that calibration gave: those are
+/// of neighbouring ranks, so a handful of labels lie between, and at worst every label that ties with the higher.
 ///
 /// ```
 /// use conformax::{Alpha, Logits, Tuner, entmax_grid};
@@ -38,8 +42,9 @@ use crate::{
 /// let mut tuner = Tuner::new(entmax_grid(), 2, Alpha::new(0.4)?)?;
 /// tuner.extend(logits.labelled(&[0, 0, 0])?)?;
 /// let mut pairs = tuner.finish_selecting()?;
-/// pairs.extend(logits)?; // the same rows once more
-/// assert_eq!(pairs.n(), 3);
+/// pairs.extend(logits.labelled(&[0, 0, 0])?)?; // the same rows once more
+/// let (selection, wins) = pairs.finish()?;
+/// assert_eq!((selection.leader(), wins.iter().sum::<u64>()), (0, 3));
 /// # Ok::<(), conformax::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -47,6 +52,8 @@ pub struct PairCounter<S> {
     pub(crate) rivals: Vec<Rival<S>>,
     /// The scores between, of every candidate, in the order rows came.
     pub(crate) between: Vec<Vec<f64>>,
+    /// What every row counts at its true label, in the order rows came: one entry for each candidate.
+    pub(crate) at_truth: Vec<AtTruth>,
     pub(crate) classes: usize,
     pub(crate) alpha: Alpha,
     pub(crate) masked: Masked,
@@ -56,8 +63,40 @@ pub struct PairCounter<S> {
     pub(crate) rows: RowSet,
 }
 
-/// Pairs up to the lower score, and the scores of those up to the higher.
-type Counted = (u64, Vec<f64>);
+/// How many labels of a row score no more than its true one does, clamped between the candidate's two scores, which is
+/// one of them: twice as many, and one more where it is the higher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct AtTruth(pub(crate) u32);
+
+impl AtTruth {
+    /// Half of what the number holds; nothing but who decides a row of two thousand million labels depends on more.
+    const MOST: usize = (u32::MAX / 2) as usize;
+
+    fn low(labels: usize) -> Self {
+        Self(2 * labels.min(Self::MOST) as u32)
+    }
+
+    fn high(labels: usize) -> Self {
+        Self(Self::low(labels).0 + 1)
+    }
+
+    /// The pairs of calibration rows and of this row.
+    fn pairs<S>(self, rival: &Rival<S>) -> u64 {
+        let of_rows = if self.0.is_multiple_of(2) { rival.at_low } else { rival.at_high };
+        of_rows + u64::from(self.0 / 2)
+    }
+}
+
+/// What the rows of a chunk say of a candidate.
+#[derive(Clone, Default)]
+struct Counted {
+    /// Pairs up to the lower score.
+    at_low: u64,
+    /// The scores of those up to the higher.
+    between: Vec<f64>,
+    /// By row.
+    at_truth: Vec<AtTruth>,
+}
 
 impl<S: Score + Clone> PairCounter<S> {
     /// Rows taken in so far.
@@ -65,8 +104,9 @@ impl<S: Score + Clone> PairCounter<S> {
         self.n
     }
 
-    /// Takes in the same rows again; labels are not needed. An error names the row in the whole.
-    pub fn extend<T: Logit>(&mut self, logits: Logits<'_, T>) -> Result<()> {
+    /// Takes in the same rows again, with their labels. An error names the row in the whole.
+    pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
+        let logits = rows.logits();
         if logits.classes() != self.classes {
             return Err(Error::ClassCount { wanted: self.classes, got: logits.classes() });
         }
@@ -79,11 +119,11 @@ impl<S: Score + Clone> PairCounter<S> {
         let at_high: Vec<Predictor<&S>> = at_high.collect();
         let chunks = map_chunks(logits, |first, chunk| match &shared {
             Some((draw, raps)) => {
-                let mut counted = vec![(0, Vec::new()); raps.len()];
-                visit_rows(first, chunk, |_, row| {
-                    let ranked = RankedSoftmax::new(row, *draw);
+                let mut counted = vec![Counted::default(); raps.len()];
+                visit_rows(first, chunk, |index, row| {
+                    let (ranked, truth) = (RankedSoftmax::new(row, *draw), rows.labels()[first + index]);
                     for ((rival, score), counted) in self.rivals.iter().zip(raps).zip(&mut counted) {
-                        self.count_ranked(rival, score, &ranked, row, counted);
+                        self.count_ranked(rival, score, &ranked, (row, truth), counted);
                     }
                     Ok(())
                 })?;
@@ -91,19 +131,22 @@ impl<S: Score + Clone> PairCounter<S> {
             }
             None => {
                 let sets = sets_of_chunk(&at_high, first, chunk)?;
+                let truths = &rows.labels()[first..first + chunk.len()];
                 let each = self.rivals.iter().zip(&sets).map(|(rival, sets)| {
                     let (low, high) = (rival.low, rival.high);
-                    ask(&rival.score, Around { low, high, chunk, sets })
+                    ask(&rival.score, Around { low, high, chunk, sets, truths })
                 });
                 Ok(each.collect())
             }
         });
         for chunk in chunks.map_err(|error| error.offset_rows(self.n))? {
-            for ((rival, all), (at_low, between)) in self.rivals.iter_mut().zip(&mut self.between).zip(chunk)
-            {
-                rival.at_low += at_low;
-                rival.at_high += at_low + between.len() as u64;
-                all.extend(between);
+            let by_row = (0..chunk[0].at_truth.len())
+                .flat_map(|row| chunk.iter().map(move |counted| counted.at_truth[row]));
+            append(&mut self.at_truth, &by_row.collect::<Vec<_>>());
+            for ((rival, all), counted) in self.rivals.iter_mut().zip(&mut self.between).zip(chunk) {
+                rival.at_low += counted.at_low;
+                rival.at_high += counted.at_low + counted.between.len() as u64;
+                append(all, &counted.between);
             }
         }
         self.n += logits.len() as u64;
@@ -116,19 +159,26 @@ impl<S: Score + Clone> PairCounter<S> {
         rival: &Rival<S>,
         score: &RapsScore,
         ranked: &RankedSoftmax,
-        row: Row<'_, T>,
-        (at_low, between): &mut Counted,
+        (row, truth): (Row<'_, T>, u32),
+        counted: &mut Counted,
     ) {
         let impossible = match self.masked {
             Masked::Allowed if rival.high == f64::INFINITY => row.classes() - ranked.labels().len(),
             Masked::Allowed | Masked::Never => 0,
         };
-        for score in ranked.raps_within(score, rival.high).chain((0..impossible).map(|_| f64::INFINITY)) {
+        let impossible = (0..impossible).map(|_| f64::INFINITY);
+        let (mut at_low, before) = (0, counted.between.len());
+        for score in ranked.raps_within(score, rival.high).chain(impossible) {
             match score <= rival.low {
-                true => *at_low += 1,
-                false => between.push(score),
+                true => at_low += 1,
+                false => counted.between.push(score),
             }
         }
+        counted.at_low += at_low as u64;
+        counted.at_truth.push(match ranked.raps_of(score, truth) <= rival.low {
+            true => AtTruth::low(at_low),
+            false => AtTruth::high(at_low + counted.between.len() - before),
+        });
     }
 
     /// Takes in what another counted for the same candidates.
@@ -151,26 +201,34 @@ impl<S: Score + Clone> PairCounter<S> {
             mine.at_low += theirs.at_low;
             mine.at_high += theirs.at_high;
         }
-        self.between.iter_mut().zip(other.between).for_each(|(mine, theirs)| mine.extend(theirs));
+        self.between.iter_mut().zip(other.between).for_each(|(mine, theirs)| append(mine, &theirs));
+        append(&mut self.at_truth, &other.at_truth);
         self.n += other.n;
         Ok(())
     }
 
-    /// Leaves out who cannot win. An error where the rows counted are not those scored.
-    pub fn finish(self) -> Result<Selection<S>> {
+    /// Leaves out who cannot win, and counts how many true labels each candidate decides; where one is left, it decides
+    /// them all. An error where the rows counted are not those scored.
+    pub fn finish(self) -> Result<(Selection<S>, Vec<u64>)> {
         if self.n != self.scored {
             let (wanted, got) = (self.scored as usize, self.n as usize);
             return Err(Error::Rows { what: "rows counted", wanted, got });
         }
-        let Self { rivals, between, classes, alpha, masked, n, rows, .. } = self;
-        let mut rivals = Rivals::new(rivals);
+        let Self { rivals, between, at_truth, classes, alpha, masked, n, rows, .. } = self;
+        let mut rivals = Rivals::new(rivals)?;
         let alive = rivals.alive(classes);
+        let mut wins = vec![0; alive.len()];
+        for row in at_truth.chunks_exact(alive.len()) {
+            let pairs = |place: &usize| row[*place].pairs(&rivals.all[*place]);
+            let left = (0..alive.len()).filter(|place| alive[*place]);
+            wins[left.min_by_key(pairs).expect("the leader is alive")] += 1;
+        }
         let left = rivals.all.iter_mut().zip(between).zip(&alive).filter(|(_, alive)| **alive);
         for ((rival, mut between), _) in left {
             between.sort_unstable_by(f64::total_cmp);
             rival.between = Arc::from(between);
         }
-        Ok(Selection { rivals, alive, classes, alpha, masked, n, rows })
+        Ok((Selection { rivals, alive, classes, alpha, masked, n, rows }, wins))
     }
 }
 
@@ -180,35 +238,51 @@ struct Around<'a, 'b, T> {
     high: f64,
     chunk: Logits<'a, T>,
     sets: &'b PredictionSets,
+    /// The true labels.
+    truths: &'b [u32],
 }
 
 impl<T: Logit> Question for Around<'_, '_, T> {
     type Answer = Counted;
 
     fn put<P: Paths>(self, score: &P) -> Counted {
-        let Self { low, high, chunk, sets } = self;
-        let (mut at_low, mut between) = (0, Vec::new());
+        let Self { low, high, chunk, sets, truths } = self;
+        let mut counted = Counted::default();
         let (mut labels, mut scores) = (Vec::new(), Vec::new());
         for (index, (logits, set)) in chunk.as_slice().chunks_exact(chunk.classes()).zip(sets).enumerate() {
-            let Some(best) = set.first() else { continue };
-            let row = chunk.beside(index, logits, logits[*best as usize].to_f64());
+            let Some(best) = set.first() else {
+                counted.at_truth.push(AtTruth::high(0));
+                continue;
+            };
+            let (row, truth) = (chunk.beside(index, logits, logits[*best as usize].to_f64()), truths[index]);
             // The two are scores of neighbouring ranks, so few rows have a label between.
             if score.surely_within(row, set, low) {
-                at_low += set.len() as u64;
+                counted.at_low += set.len() as u64;
+                counted.at_truth.push(match set.contains(&truth) {
+                    true => AtTruth::low(set.len()),
+                    false => AtTruth::high(set.len()),
+                });
                 continue;
             }
             labels.clear();
             scores.clear();
             score.scored_set_into(row, high, &mut labels, &mut scores);
+            let (mut at_low, mut truth_is_low) = (0, false);
             // Best first puts labels that may be in no set last.
-            for score in &scores[..set.len()] {
+            for (label, score) in labels.iter().zip(&scores).take(set.len()) {
                 match *score <= low {
-                    true => at_low += 1,
-                    false => between.push(*score),
+                    true => {
+                        at_low += 1;
+                        truth_is_low |= *label == truth;
+                    }
+                    false => counted.between.push(*score),
                 }
             }
+            counted.at_low += at_low as u64;
+            let at_truth = if truth_is_low { AtTruth::low(at_low) } else { AtTruth::high(set.len()) };
+            counted.at_truth.push(at_truth);
         }
-        (at_low, between)
+        counted
     }
 }
 
@@ -220,8 +294,8 @@ impl<T: Logit> Question for Around<'_, '_, T> {
 /// let mut tuner = Tuner::new(entmax_grid(), 2, Alpha::new(0.4)?)?;
 /// tuner.extend(logits.labelled(&[0, 0, 0])?)?;
 /// let mut pairs = tuner.finish_selecting()?;
-/// pairs.extend(logits)?;
-/// let selection = pairs.finish()?;
+/// pairs.extend(logits.labelled(&[0, 0, 0])?)?;
+/// let (selection, _) = pairs.finish()?;
 /// assert_eq!(selection.predictor().predict(logits)?.sizes().sum::<usize>(), 5);
 /// # Ok::<(), conformax::Error>(())
 /// ```
@@ -247,10 +321,10 @@ impl<S: Score + Clone> Selection<S> {
         masked: Masked,
     ) -> Option<Self> {
         let pairs = n.checked_mul(classes as u64)?;
-        if n == 0 || rivals.is_empty() {
+        if n == 0 {
             return None;
         }
-        let rivals = Rivals::new(rivals);
+        let rivals = Rivals::new(rivals).ok()?;
         let alive = rivals.alive(classes);
         let sound = |(rival, alive): (&Rival<S>, &bool)| {
             let Rival { low, high, at_low, at_high, between, .. } = rival;

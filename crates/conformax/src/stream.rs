@@ -76,6 +76,18 @@ pub(crate) struct Waiting {
 }
 
 /// What became of a label.
+///
+/// ```
+/// use conformax::{Alpha, Calibration, EntmaxScore, Feedback, Logits, SortedScores, Stream, StreamOptions};
+/// let scores = SortedScores::new((0..99).map(|i| f64::from(i) / 50.0).collect())?;
+/// let calibration = Calibration::from_scores(EntmaxScore::default(), 3, scores)?;
+/// let mut stream = Stream::new(calibration, Alpha::new(0.1)?, StreamOptions::default())?;
+/// stream.predict(Logits::new(&[2.0_f32, 1.0, -3.0], 3)?, &["first"])?; // labels 0 and 1
+/// assert!(matches!(stream.update("first", 0)?, Feedback::Counted { covered: true, .. }));
+/// assert_eq!(stream.update("first", 0)?, Feedback::Repeated);
+/// assert_eq!(stream.update("second", 0)?, Feedback::Unknown);
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Feedback {
     /// It counts.
@@ -94,6 +106,18 @@ pub enum Feedback {
 }
 
 /// Where a stream stands.
+///
+/// ```
+/// use conformax::{Alpha, Calibration, EntmaxScore, Logits, SortedScores, Stream, StreamOptions};
+/// let scores = SortedScores::new((0..99).map(|i| f64::from(i) / 50.0).collect())?;
+/// let calibration = Calibration::from_scores(EntmaxScore::default(), 3, scores)?;
+/// let mut stream = Stream::new(calibration, Alpha::new(0.1)?, StreamOptions::default())?;
+/// stream.predict(Logits::new(&[2.0_f32, 1.0, -3.0], 3)?, &["first"])?; // labels 0 and 1
+/// let status = stream.status();
+/// assert_eq!((status.predicted, status.waiting, status.recent_size), (1, 1, Some(2.0)));
+/// assert_eq!((status.labelled, status.recent_coverage), (0, None)); // no label has come
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

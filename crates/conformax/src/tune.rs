@@ -316,7 +316,8 @@ impl<S: Score + Clone> Tuner<S> {
         }
         let (classes, alpha, masked, rows) = (self.classes, self.alpha, self.masked, self.rows.finish());
         let between = vec![Vec::new(); rivals.len()];
-        Ok(PairCounter { rivals, between, classes, alpha, masked, scored, n: 0, rows })
+        let at_truth = Vec::new();
+        Ok(PairCounter { rivals, between, at_truth, classes, alpha, masked, scored, n: 0, rows })
     }
 }
 

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::common::data::Data;
 use crate::common::entmax;
 use conformax::{
-    Alpha, Calibrator, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits, Loss, Masked,
-    PairCounter, Predictor, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter,
-    Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores, WinnerCounter, entmax_grid,
-    row_fingerprints,
+    Alpha, Calibrator, Draw, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits, Loss, Masked,
+    PairCounter, Predictor, RankChooser, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep,
+    SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores, entmax_grid,
+    raps_grid, row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
@@ -42,8 +42,8 @@ trait Accumulates: Clone {
 }
 
 macro_rules! accumulates {
-    ($($accumulator:ident: $take:expr, $start:expr;)+) => {
-        $(impl Accumulates for $accumulator<ScoreSpec> {
+    ($($accumulator:ty: $take:expr, $start:expr;)+) => {
+        $(impl Accumulates for $accumulator {
             fn take_in(&mut self, rows: Labelled<'_, f32>) -> Result<()> {
                 let take: fn(&mut Self, Labelled<'_, f32>) -> Result<()> = $take;
                 take(self, rows)
@@ -65,14 +65,14 @@ macro_rules! accumulates {
     };
 }
 accumulates! {
-    Calibrator: |it, rows| it.extend(rows), |it, _| it;
-    Tuner: |it, rows| it.extend(rows), |it, _| it;
-    SizeCounter: |it, rows| it.extend(rows.logits()), |it, _| it;
-    PairCounter: |it, rows| it.extend(rows.logits()), |it, _| it;
-    WinnerCounter: |it, rows| it.extend(rows), |it, _| it;
+    Calibrator<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
+    Tuner<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
+    SizeCounter<ScoreSpec>: |it, rows| it.extend(rows.logits()), |it, _| it;
+    PairCounter<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
+    RankChooser: |it, rows| it.extend(rows), |it, _| it;
     // It says which row had a part in the model first, and so has to know where a shard begins.
-    Evaluator: |it, rows| it.extend(rows), Evaluator::from_row;
-    ThresholdSearch: |it, rows| it.extend(rows), |it, _| it;
+    Evaluator<ScoreSpec>: |it, rows| it.extend(rows), Evaluator::from_row;
+    ThresholdSearch<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
 }
 
 /// Holds an accumulator to the law: `new` makes it without a row.
@@ -125,12 +125,15 @@ accumulator_laws! {
     evaluator_by_label: Evaluator::new(vec![
         Predictor::new(spec(1.5), Thresholds::PerLabel((0..12).map(f64::from).collect())).with_masked(Masked::Never)
     ], 12).unwrap();
-    tuner: Tuner::new(entmax_grid().into_iter().map(ScoreSpec::Entmax).collect(), 12, alpha(0.1)).unwrap()
-        .remembering(Remember::Rows);
+    tuner: tuner(entmaxes()).remembering(Remember::Rows);
+    tuner_of_raps: tuner(raps());
     tuner_of_possible_labels: Tuner::new(vec![spec(1.5), spec(2.0)], 12, alpha(0.1)).unwrap().with_masked(Masked::Never);
-    size_counter: sizes();
-    pair_counter: pairs();
-    winner_counter: winners();
+    size_counter: sizes(entmaxes());
+    size_counter_of_raps: sizes(raps());
+    pair_counter: pairs(entmaxes());
+    pair_counter_of_raps: pairs(raps());
+    rank_chooser: RankChooser::new(12).unwrap();
+    evaluator_of_a_selection: Evaluator::new(vec![selected(entmaxes()), selected(raps())], 12).unwrap();
     evaluator: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap()
         .watching_for(vec![RowSet::new(row_fingerprints(rows().rows().rows(100..300)))]);
     threshold_search: ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1), alpha(0.02)]).unwrap()
@@ -168,27 +171,40 @@ fn cost() -> Loss {
     Loss::cost(costs.collect(), 12).unwrap()
 }
 
-fn sizes() -> SizeCounter<ScoreSpec> {
-    let grid = entmax_grid().into_iter().map(ScoreSpec::Entmax).collect();
-    let mut tuner = Tuner::new(grid, 12, alpha(0.1)).unwrap();
-    tuner.extend(rows().labelled()).unwrap();
-    tuner.finish().unwrap()
+fn entmaxes() -> Vec<ScoreSpec> {
+    entmax_grid().into_iter().map(ScoreSpec::Entmax).collect()
 }
 
-fn pairs() -> PairCounter<ScoreSpec> {
-    let grid = entmax_grid().into_iter().map(ScoreSpec::Entmax).collect();
-    let mut tuner = Tuner::new(grid, 12, alpha(0.1)).unwrap();
+/// Candidates of which a row is ranked once for all.
+fn raps() -> Vec<ScoreSpec> {
+    raps_grid(12, Draw::Seeded(3)).into_iter().map(ScoreSpec::Raps).collect()
+}
+
+fn tuner(grid: Vec<ScoreSpec>) -> Tuner<ScoreSpec> {
+    Tuner::new(grid, 12, alpha(0.1)).unwrap()
+}
+
+fn tuned(grid: Vec<ScoreSpec>) -> Tuner<ScoreSpec> {
+    let mut tuner = tuner(grid);
     tuner.extend(rows().labelled()).unwrap();
-    tuner.finish_selecting().unwrap()
+    tuner
+}
+
+fn sizes(grid: Vec<ScoreSpec>) -> SizeCounter<ScoreSpec> {
+    tuned(grid).finish().unwrap()
+}
+
+fn pairs(grid: Vec<ScoreSpec>) -> PairCounter<ScoreSpec> {
+    tuned(grid).finish_selecting().unwrap()
 }
 
 /// Of a choice that is close: several candidates are left.
-fn winners() -> WinnerCounter<ScoreSpec> {
-    let mut pairs = pairs();
-    pairs.extend(rows().rows()).unwrap();
-    let selection = pairs.finish().unwrap();
-    assert!(selection.alive().iter().filter(|alive| **alive).count() > 1, "{:?}", selection.alive());
-    WinnerCounter::new(selection)
+fn selected(grid: Vec<ScoreSpec>) -> Predictor<ScoreSpec> {
+    let mut pairs = pairs(grid);
+    pairs.extend(rows().labelled()).unwrap();
+    let predictor = pairs.finish().unwrap().0.predictor();
+    assert!(predictor.is_a_choice());
+    predictor
 }
 
 /// The search after its first pass, over the same rows.
@@ -356,6 +372,8 @@ fn what_does_not_belong_together_is_not_merged() {
     assert_eq!(unlike(calibrator(1.5), never), "policies for masked classes");
     let mut search = ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1)]).unwrap();
     assert!(search.merge(second_pass()).is_err());
+    let fewer = RankChooser::new(11).unwrap();
+    assert_eq!(RankChooser::new(12).unwrap().merge(fewer), Err(Error::Unlike { what: "numbers of classes" }));
     let mut evaluator = Evaluator::new(vec![at(0.5)], 12).unwrap();
     assert!(evaluator.merge(Evaluator::new(vec![at(0.6)], 12).unwrap()).is_err());
 }

@@ -4,10 +4,10 @@
 use crate::common::{at, cases, entmax};
 use conformax::{
     Alpha, ApsScore, Calibration, Calibrator, CoverageLaw, Draw, Entmax, EntmaxScore, Error, Evaluator,
-    Gamma, Lambda, Logit, Logits, Loss, Masked, Parameters, PredictionSets, Predictor, Ranks, Result, Row,
-    Scheme, Score, ScoreSpec, SortedScores, Strata, ThresholdSearch, TuneOn, Tuner, Tuning, TuningSplit,
-    calibrate, evaluate, predict_each, rows_for_precision, score_all_labels, score_labels, split,
-    split_stratified, tune,
+    Gamma, Lambda, Logit, Logits, Loss, Masked, Parameters, PredictionSets, Predictor, Ranks, Result, Rivals,
+    Row, Scheme, Score, ScoreSpec, SortedScores, Strata, Tally, ThresholdSearch, TuneOn, Tuner, Tuning,
+    TuningSplit, calibrate, evaluate, predict_each, rows_for_precision, score_all_labels, score_labels,
+    split, split_stratified, tune,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -45,7 +45,7 @@ fn read_by_all<T: Logit>(logits: Logits<'_, T>, labels: &[u32]) -> Vec<(&'static
         ("predict_probabilities", model().predict_probabilities(logits).map(drop)),
         ("predict_each", predict_each(&[model(), model()], logits).map(drop)),
         ("SizeCounter", tuner(classes).and_then(|tuner| tuner.finish()?.extend(logits))),
-        ("PairCounter", tuner(classes).and_then(|tuner| tuner.finish_selecting()?.extend(logits))),
+        ("PairCounter", tuner(classes).and_then(|tuner| tuner.finish_selecting()?.extend(labelled()?))),
         ("forward_rows", Entmax::default().forward_rows(logits).map(drop)),
         ("forward_rows_into", Entmax::default().forward_rows_into(logits, &mut out)),
         ("loss_rows", Entmax::default().loss_rows(logits, labels).map(drop)),
@@ -146,7 +146,7 @@ fn rejects_labels_that_are_no_class_and_labels_of_other_rows() {
     let rows = sound_rows();
     let logits = Logits::new(&rows, 5).unwrap();
     let reads_labels = |name: &str| {
-        !["score_all_labels", "p_values", "SizeCounter", "PairCounter"].contains(&name)
+        !["score_all_labels", "p_values", "SizeCounter"].contains(&name)
             && !name.starts_with("predict")
             && !name.starts_with("forward")
     };
@@ -252,6 +252,8 @@ fn rejects_nothing_to_work_on() {
     let search = ThresholdSearch::new(entmax(1.5), 3, &[alpha()]).unwrap();
     assert_eq!(search.finish_pass().unwrap_err(), Error::NoCalibrationRows);
     assert_eq!(SortedScores::new(vec![0.0, f64::NAN]).unwrap_err(), Error::ScoreIsNan { row: 1 });
+    assert_eq!(Rivals::<EntmaxScore>::new(Vec::new()).unwrap_err(), Error::NoCandidates);
+    assert_eq!(Tally::new(0).unwrap_err(), Error::Classes(0));
     let empty = model().predict(none).unwrap();
     assert!(empty.is_empty());
     assert_eq!(evaluate(&empty, &[], alpha(), &Strata::default()).unwrap_err(), Error::NoTestRows);

@@ -63,16 +63,31 @@ fn calibrating_holds_nine_bytes_a_row() {
         drop((copy, calibration));
     }
     // The tuner keeps as many for every candidate.
-    let (sizes, held) = most_held(|| {
-        let mut tuner =
-            Tuner::new(vec![entmax(1.5), entmax(2.0)], CLASSES, Alpha::new(0.1).unwrap()).unwrap();
-        for block in 0..ROWS / BLOCK {
+    let blocks = || {
+        (0..ROWS / BLOCK).map(|block| {
             let logits = &data.logits[block * BLOCK * CLASSES..][..BLOCK * CLASSES];
             let rows = conformax::Logits::new(logits, CLASSES).unwrap();
-            tuner.extend(rows.labelled(&data.labels[block * BLOCK..][..BLOCK]).unwrap()).unwrap();
-        }
-        tuner.finish().unwrap()
-    });
+            rows.labelled(&data.labels[block * BLOCK..][..BLOCK]).unwrap()
+        })
+    };
+    let tuned = || {
+        let alpha = Alpha::new(0.1).unwrap();
+        let mut tuner = Tuner::new(vec![entmax(1.5), entmax(2.0)], CLASSES, alpha).unwrap();
+        blocks().for_each(|rows| tuner.extend(rows).unwrap());
+        tuner
+    };
+    let (sizes, held) = most_held(|| tuned().finish().unwrap());
     assert!(held <= 2 * 9 * ROWS + CONSTANT, "tuning: {held} bytes for {ROWS} rows and two candidates");
     drop(sizes);
+    // A choice by all rows holds that first, and then four bytes a row and candidate with the scores that lie between
+    // two neighbouring ones: of these there are few.
+    let (mut pairs, held) = most_held(|| tuned().finish_selecting().unwrap());
+    assert!(held <= 2 * 9 * ROWS + CONSTANT, "scoring: {held} bytes for {ROWS} rows and two candidates");
+    let (selection, held) = most_held(|| {
+        blocks().for_each(|rows| pairs.extend(rows).unwrap());
+        pairs.finish().unwrap().0
+    });
+    assert!(held <= 2 * 9 * ROWS / 2 + CONSTANT, "pairs: {held} bytes for {ROWS} rows and two candidates");
+    assert_eq!(selection.n(), ROWS as u64);
+    assert!(selection.rivals().iter().all(|rival| rival.between.len() <= 1000));
 }

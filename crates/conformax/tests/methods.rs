@@ -358,10 +358,11 @@ fn selection_on_all_rows_gives_the_sets_of_the_oracle() {
         let grid: Vec<EntmaxScore> = numbers(&case["gammas"]).into_iter().map(entmax).collect();
         let calibrating = rows.all().rows(0..n);
         let mut tuner = Tuner::new(grid, rows.classes, alpha).unwrap();
-        tuner.extend(calibrating.labelled(&rows.labels[..n]).unwrap()).unwrap();
+        let calibrating = calibrating.labelled(&rows.labels[..n]).unwrap();
+        tuner.extend(calibrating).unwrap();
         let mut pairs = tuner.finish_selecting().unwrap();
         pairs.extend(calibrating).unwrap();
-        let selection = pairs.finish().unwrap();
+        let (selection, _) = pairs.finish().unwrap();
         assert_sets(&format!("selection at {alpha}"), &selection.predictor(), rows.test(), case);
         for (row, chosen) in case["chosen_per_label"].as_array().unwrap().iter().enumerate() {
             for (label, chosen) in (0..).zip(integers(chosen)) {

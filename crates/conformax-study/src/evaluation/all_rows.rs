@@ -29,15 +29,15 @@ impl<T: Logit> Bench<'_, T> {
                 (*place, around, std::mem::take(&mut pairs[slot]))
             }))
         });
-        let contests: Vec<Contest> = contests.collect();
+        let contests: Vec<Contest> = contests.collect::<Result<_>>()?;
         let rows = (splits[0].calibration.len(), self.logits.classes());
         let first = contests.iter().zip(self.plan.alphas);
         let first =
             first.map(|(contest, alpha)| contest.predictor(rows, *alpha, |place| self.scored[place].spec));
         let first = first.collect::<Option<_>>().unwrap_or_default();
         let decided = self.decide(candidates, splits, &contests)?;
-        let judged = splits.iter().enumerate().map(|(number, split)| {
-            let mut tallies = vec![Tally::new(self.logits.classes()); levels];
+        let judged = splits.iter().enumerate().map(|(number, split)| -> Result<Vec<Outcome>> {
+            let mut tallies = vec![Tally::new(self.logits.classes())?; levels];
             for row in split.test.iter().map(|row| *row as usize) {
                 for (level, tally) in tallies.iter_mut().enumerate() {
                     let (size, covered) = decided[(row * splits.len() + number) * levels + level];

@@ -178,11 +178,15 @@ pub fn tune_on_all<S: Score + Clone>(grid: &[S], rows: Labelled<'_, f32>, alpha:
     sizes.finish().unwrap()
 }
 
-/// The choice that all rows make anew for every label.
-pub fn choose_on_all<S: Score + Clone>(grid: &[S], rows: Labelled<'_, f32>, alpha: Alpha) -> Selection<S> {
+/// The choice that all rows make anew for every label, with a count of who decides the true ones.
+pub fn choose_on_all<S: Score + Clone>(
+    grid: &[S],
+    rows: Labelled<'_, f32>,
+    alpha: Alpha,
+) -> (Selection<S>, Vec<u64>) {
     let mut tuner = Tuner::new(grid.to_vec(), rows.logits().classes(), alpha).unwrap();
     tuner.extend(rows).unwrap();
     let mut pairs = tuner.finish_selecting().unwrap();
-    pairs.extend(rows.logits()).unwrap();
+    pairs.extend(rows).unwrap();
     pairs.finish().unwrap()
 }

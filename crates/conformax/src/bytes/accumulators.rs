@@ -1,5 +1,7 @@
 //! What calibrates, tunes and chooses.
 
+use std::collections::BTreeMap;
+
 use super::Framed;
 use super::numbers::{Reader, Writer};
 use super::parts::{
@@ -9,7 +11,8 @@ use super::parts::{
 };
 use crate::calibrate::{Calibrator, Gathered};
 use crate::contest::Rival;
-use crate::select::{PairCounter, Selection, WinnerCounter};
+use crate::ranks::RankChooser;
+use crate::select::{AtTruth, PairCounter};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
 use crate::{LossSteps, Masked, Predictor, Result, Scheme, ScoreSpec, Thresholds};
@@ -131,12 +134,16 @@ impl Framed for SizeCounter<ScoreSpec> {
 
 impl Framed for PairCounter<ScoreSpec> {
     const WHAT: &'static str = "those of a selection";
-    const KIND: u32 = 6;
-    const VERSION: u32 = 3;
+    // Of 6 and 10 there are forms that are read no more.
+    const KIND: u32 = 11;
 
     fn write(&self, to: &mut Writer) {
         to.list(&self.rivals, write_rival);
         to.list(&self.between, |to, between| to.scores(between));
+        let mut by_row: Vec<&[AtTruth]> = self.at_truth.chunks_exact(self.rivals.len()).collect();
+        by_row.sort_unstable();
+        to.u64(self.at_truth.len() as u64);
+        by_row.iter().copied().flatten().for_each(|at_truth| to.u32(at_truth.0));
         to.u64(self.classes as u64);
         write_alpha(to, self.alpha);
         to.u8(u8::from(self.masked == Masked::Never));
@@ -146,7 +153,8 @@ impl Framed for PairCounter<ScoreSpec> {
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let (rivals, between, classes) = (from.list(read_rival)?, from.list(Reader::scores)?, from.usize()?);
+        let (rivals, between) = (from.list(read_rival)?, from.list(Reader::scores)?);
+        let (at_truth, classes) = (from.list(|from| Ok(AtTruth(from.u32()?)))?, from.usize()?);
         let (alpha, masked) = (read_alpha(from)?, from.choice(&[Masked::Allowed, Masked::Never])?);
         let (scored, n) = (from.u64()?, from.u64()?);
         let rows = read_row_set(from)?;
@@ -154,40 +162,41 @@ impl Framed for PairCounter<ScoreSpec> {
             rival.between.is_empty() && between.len() as u64 == rival.at_high - rival.at_low
         };
         let all_counted = rivals.len() == between.len() && rivals.iter().zip(&between).all(counted);
+        let all_counted = all_counted && n.checked_mul(rivals.len() as u64) == Some(at_truth.len() as u64);
         if rivals.is_empty() || n > scored || !all_counted {
             return Err(from.fault("their counts are not those of the candidates"));
         }
-        Ok(Self { rivals, between, classes, alpha, masked, scored, n, rows })
+        Ok(Self { rivals, between, at_truth, classes, alpha, masked, scored, n, rows })
     }
 }
 
-impl Framed for WinnerCounter<ScoreSpec> {
-    const WHAT: &'static str = "those of a count of winners";
-    const KIND: u32 = 10;
-    const VERSION: u32 = 3;
+impl Framed for RankChooser {
+    const WHAT: &'static str = "those of a choice of ranks";
+    const KIND: u32 = 12;
 
     fn write(&self, to: &mut Writer) {
-        let selection = &self.selection;
-        to.list(selection.rivals(), write_rival);
-        to.u64(selection.classes() as u64);
-        write_alpha(to, selection.alpha());
-        to.u8(u8::from(selection.masked() == Masked::Never));
-        to.u64(selection.n());
-        write_row_set(to, selection.rows());
-        to.list(&self.winners, |to, winners| to.u64(*winners));
-        to.u64(self.n);
+        to.u64(self.counts.len() as u64);
+        for counts in &self.counts {
+            let counts: Vec<(u32, u64)> = counts.iter().map(|(rank, count)| (*rank, *count)).collect();
+            to.list(&counts, |to, (rank, count)| {
+                to.u32(*rank);
+                to.u64(*count);
+            });
+        }
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let (rivals, classes, alpha) = (from.list(read_rival)?, from.usize()?, read_alpha(from)?);
-        let masked = from.choice(&[Masked::Allowed, Masked::Never])?;
-        let scored = (from.u64()?, read_row_set(from)?);
-        let (winners, n) = (from.list(Reader::u64)?, from.u64()?);
-        let all_count = winners.len() == rivals.len()
-            && winners.iter().try_fold(0_u64, |sum, more| sum.checked_add(*more)) == Some(n);
-        match Selection::from_parts(rivals, classes, alpha, scored, masked).filter(|_| all_count) {
-            Some(selection) => Ok(Self { selection, winners, n }),
-            None => Err(from.fault("their counts are not those of the candidates")),
+        let counts = from.list(|from| from.list(|from| Ok((from.u32()?, from.u64()?))))?;
+        Self::new(counts.len())?;
+        let ranks = 1..=counts.len() as u32;
+        let mut all = counts.iter().flatten();
+        let sound = all.clone().all(|(rank, count)| ranks.contains(rank) && *count > 0);
+        match all.try_fold(0_u64, |n, (_, count)| n.checked_add(*count)).filter(|_| sound) {
+            Some(n) => {
+                let counts = counts.into_iter().map(BTreeMap::from_iter).collect();
+                Ok(Self { counts, n })
+            }
+            None => Err(from.fault("their counts are of ranks there are not")),
         }
     }
 }

@@ -242,8 +242,7 @@ pub(super) fn read_predictor(from: &mut Reader<'_>) -> Result<Predictor<ScoreSpe
         None => predictor,
     };
     Ok(match from.option(|from| from.list(read_rival))? {
-        Some(rivals) if rivals.is_empty() => return Err(from.fault("there is no candidate")),
-        Some(rivals) => predictor.with_rivals(Rivals::new(rivals)),
+        Some(rivals) => predictor.with_rivals(Rivals::new(rivals)?),
         None => predictor,
     })
 }

@@ -576,6 +576,46 @@ mod tests {
         }
     }
 
+    /// What is said to be within is within, for every label, whatever its logits and however many; and where the
+    /// threshold is well above the scores it is said, so that the shortcut is one.
+    #[test]
+    fn surely_within_is_within() {
+        let draw = |i: usize| ((i * 7919) % 1013) as f64;
+        let mut masked: Vec<f64> = (0..100).map(|i| draw(i) / 64.0).collect();
+        masked[40..60].fill(f64::NEG_INFINITY);
+        let rows: [Vec<f64>; 7] = [
+            (0..20).map(|i| draw(i) / 50.0).collect(),
+            (0..200).map(|i| draw(i) / 50.0 - 9.0).collect(),
+            (0..100).map(|i| (draw(i) / 100.0).floor()).collect(),
+            (0..100).map(|i| draw(i) * 1e-30).collect(),
+            (0..100).map(|i| draw(i) * 1e150).collect(),
+            vec![0.25; 50],
+            masked,
+        ];
+        let mut said = 0;
+        let gammas = [1.0, 1.05, 1.2, 1.5, 1.8, 2.0, 3.0, 16.0];
+        for (logits, gamma) in rows.iter().flat_map(|row| gammas.map(|gamma| (row, gamma))) {
+            let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
+            let (row, mut labels, mut scores) = (Row::new(logits).unwrap(), Vec::new(), Vec::new());
+            score.scored_set_into(row, f64::INFINITY, &mut labels, &mut scores);
+            for end in (0..=labels.len()).step_by(3).chain([1, 2]) {
+                let (set, worst) =
+                    (&labels[..end], scores[..end].iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                let is_within = |threshold: f64| score.surely_within(row, set, threshold);
+                for threshold in [0.0, worst.next_down(), worst, worst.next_up(), f64::INFINITY] {
+                    let sound = !is_within(threshold) || worst <= threshold;
+                    assert!(sound, "gamma {gamma}, {end} labels: {worst:e} is not within {threshold:e}");
+                }
+                let well_above = 1.001 * worst;
+                if well_above.is_finite() && ESTIMATES_ARE_SAFE.contains(&well_above) {
+                    assert!(is_within(well_above), "gamma {gamma}, {end} labels within {well_above:e}");
+                    said += 1;
+                }
+            }
+        }
+        assert!(said > 300, "{said}");
+    }
+
     /// Sets around the number from which members are found before they are ranked, with thresholds on the scores of
     /// labels and right beside them.
     #[test]

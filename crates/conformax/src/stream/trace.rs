@@ -1,6 +1,18 @@
 //! `Trace`: how a stream went, in a bounded number of points.
 
 /// Where a stream stood after so many labels.
+///
+/// ```
+/// use conformax::{Alpha, Calibration, EntmaxScore, Logits, SortedScores, Stream, StreamOptions};
+/// let scores = SortedScores::new((0..99).map(|i| f64::from(i) / 50.0).collect())?;
+/// let calibration = Calibration::from_scores(EntmaxScore::default(), 3, scores)?;
+/// let mut stream = Stream::new(calibration, Alpha::new(0.1)?, StreamOptions::default())?;
+/// stream.predict(Logits::new(&[2.0_f32, 1.0, -3.0], 3)?, &["first"])?; // labels 0 and 1
+/// stream.update("first", 2)?;
+/// let point = stream.trace()[0];
+/// assert_eq!((point.labelled, point.coverage, point.size), (1, 0.0, 2.0));
+/// # Ok::<(), conformax::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[non_exhaustive]

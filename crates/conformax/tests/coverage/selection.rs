@@ -30,8 +30,11 @@ fn selected<S: Score + Clone>(grid: &[S], rows: &Rows, alpha: Alpha, masked: Mas
     let mut tuner = Tuner::new(grid.to_vec(), CLASSES, alpha).unwrap().with_masked(masked);
     tuner.extend(rows.labelled().unwrap()).unwrap();
     let mut pairs = tuner.finish_selecting().unwrap();
-    pairs.extend(rows.logits()).unwrap();
-    pairs.finish().unwrap()
+    pairs.extend(rows.labelled().unwrap()).unwrap();
+    let (selection, wins) = pairs.finish().unwrap();
+    // Counted in passing, they are those of the definition all the same.
+    assert_eq!(wins, selection.winners(rows.labelled().unwrap()).unwrap());
+    selection
 }
 
 /// The scores of all labels by candidate and row.

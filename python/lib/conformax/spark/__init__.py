@@ -146,8 +146,8 @@ def tune(
     scored = growing(choosing, work(make), bytes_per_row=128)
     n = scored.partial.n
 
-    def again(following: _conformax.Partial) -> Any:
-        counted = constant(choosing, work(partial(_executor.given, following.to_bytes())))
+    def again(following: _conformax.Partial, of_rows: Any) -> Any:
+        counted = of_rows(choosing, work(partial(_executor.given, following.to_bytes())))
         if counted.partial.n != n:
             raise ValueError(
                 f"{n} rows tuned in one pass and {counted.partial.n} in the next: `tuning` must depend on the row alone, "
@@ -155,12 +155,12 @@ def tune(
             )
         return counted
 
-    counted = again(scored.partial.pairs_pass() if rows == "all" else scored.partial.next_pass())
-    names = whole.names_of(counted.classes)
     if rows == "all":
-        if (deciding := counted.partial.winners_pass()) is not None:
-            counted = again(deciding)
+        counted = again(scored.partial.pairs_pass(), partial(growing, bytes_per_row=64))
+        names = whole.names_of(counted.classes)
         return cp._calibrated(counted.partial.selected(names=_texts(names)), names, whole.columns)
+    counted = again(scored.partial.next_pass(), constant)
+    names = whole.names_of(counted.classes)
     make = _executor.Calibration(parameters_of(counted.partial.chosen()), cp.masked, cp._scheme(), "all", None)
     found = growing(calibrating, work(make), bytes_per_row=8)
     calibration = counted.partial.tuned(found.partial, level, names=_texts(names))
