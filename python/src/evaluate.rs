@@ -31,13 +31,20 @@ pub fn evaluate<'py>(
     strata: Option<Vec<u64>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (alpha, strata) = (alpha_of(alpha)?, strata_of(strata)?);
-    let (labels, truth) = (labels.as_array().to_vec(), truth.as_array().to_vec());
+    let (sets, truth) = (sets_of(classes, &offsets, &labels)?, truth.as_array().to_vec());
+    let metrics = py.detach(|| conformax::evaluate(&sets, &truth, alpha, &strata)).map_err(value_error)?;
+    as_dict(py, &metrics)
+}
+
+fn sets_of(
+    classes: usize,
+    offsets: &PyReadonlyArray1<'_, i64>,
+    labels: &PyReadonlyArray1<'_, u32>,
+) -> PyResult<PredictionSets> {
     let offsets: Option<Vec<usize>> =
         offsets.as_array().iter().map(|place| (*place).try_into().ok()).collect();
     let offsets = offsets.ok_or_else(|| PyValueError::new_err("offsets must not be negative"))?;
-    let sets = PredictionSets::from_parts(classes, offsets, labels).map_err(value_error)?;
-    let metrics = py.detach(|| conformax::evaluate(&sets, &truth, alpha, &strata)).map_err(value_error)?;
-    as_dict(py, &metrics)
+    PredictionSets::from_parts(classes, offsets, labels.as_array().to_vec()).map_err(value_error)
 }
 
 fn as_dict<'py>(py: Python<'py>, metrics: &Metrics) -> PyResult<Bound<'py, PyDict>> {
@@ -140,6 +147,28 @@ impl Evaluator {
         n_threads: Option<usize>,
     ) -> PyResult<()> {
         extend(py, &self.inner, Given { logits, labels, u, groups, weights }, n_threads)
+    }
+
+    /// Takes in rows whose sets were found elsewhere: offsets and labels of each level, true labels and fingerprints.
+    #[pyo3(signature = (sets, labels, fingerprints, *, groups=None))]
+    #[expect(clippy::type_complexity, reason = "a list of pairs of arrays")]
+    fn extend_with_sets<'py>(
+        &self,
+        py: Python<'py>,
+        sets: Vec<(PyReadonlyArray1<'py, i64>, PyReadonlyArray1<'py, u32>)>,
+        labels: PyReadonlyArray1<'py, u32>,
+        fingerprints: PyReadonlyArray1<'py, u64>,
+        groups: Option<PyReadonlyArray1<'py, u32>>,
+    ) -> PyResult<()> {
+        let of_level = |(offsets, labels): &(_, _)| sets_of(self.model.classes, offsets, labels);
+        let sets = sets.iter().map(of_level).collect::<PyResult<Vec<_>>>()?;
+        let (labels, fingerprints) = (labels.as_array().to_vec(), fingerprints.as_array().to_vec());
+        let groups = groups.map(|groups| groups.as_array().to_vec());
+        py.detach(|| {
+            let mut whole = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+            whole.extend_with_sets(&sets, &labels, groups.as_deref(), &fingerprints)
+        })
+        .map_err(value_error)
     }
 
     /// As bytes that `Partial` reads, to take in rows elsewhere.

@@ -159,6 +159,11 @@ def test_probabilities_that_are_taken_for_logits_are_pointed_out() -> None:
     cp.predict_set(p)  # whoever looks waits for the device, so that is done once
 
 
+def facts(evaluation: conformax.Evaluation) -> str:
+    """All that an evaluation says, to the last bit; NaN is a word here."""
+    return repr({name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in evaluation.items()})
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("score", ["entmax", "log_margin", "sparsemax"])
 def test_calibration_files_are_byte_equal(score: str, dtype: torch.dtype, tmp_path) -> None:
@@ -180,7 +185,7 @@ def test_calibration_files_are_byte_equal(score: str, dtype: torch.dtype, tmp_pa
         assert on_gpu.is_cuda and np.array_equal(bits(on_gpu), bits(on_cpu))
     assert np.array_equal(bits(gpu.predict_p(z[1000:1100])), bits(cpu.predict_p(z[1000:1100].cpu())))
     for on_gpu, on_cpu in zip(gpu.evaluate(z[1000:], labels[1000:]), cpu.evaluate(z[1000:].cpu(), labels[1000:].cpu())):
-        assert on_gpu.coverage == on_cpu.coverage and on_gpu.average_size == on_cpu.average_size
+        assert facts(on_gpu) == facts(on_cpu)
     named = SplitConformalClassifier(score).calibrate(z[:500], [names[k] for k in labels[:500].tolist()], classes=names)
     assert named.n_calibration_ == 500
 
@@ -227,6 +232,43 @@ def test_one_dimension_is_one_row() -> None:
     assert model.predict_set(z[0]).cpu() == model.predict_set(z[0].cpu())
     for ask in (model.predict_proba, model.predict_p, model.predict):
         assert np.array_equal(ask(z[0]).cpu().numpy(), ask(z[0].cpu()))
+
+
+@pytest.mark.parametrize("about", [{}, {"masked": "never"}, {"empty": "top_label"}, {"severity": np.linspace(1, 0.5, 50)}])
+def test_evaluations_are_the_cpus(about: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted from sets of the device, whose logits stay where they are."""
+    z, labels = data()
+    model = SplitConformalClassifier(alpha=[0.1, 0.3], **about).calibrate(z[:1000], labels[:1000])
+    groups, words = np.arange(2000) % 3, {"strata": [0, 2, 5]}
+    asked = [{}, words, {"by": "class"}, {"groups": groups}]
+    wanted = [[facts(it) for it in model.evaluate(z[1000:].cpu(), labels[1000:].cpu(), **ask)] for ask in asked]
+    # Some rows that calibrated, and all of them.
+    mixed = [(z[960:], labels[960:], {}), (z[:1000], labels[:1000], {"allow_seen": True})]
+    for rows, truth, ask in mixed:
+        with pytest.warns(conformax.ConformaxWarning):
+            wanted.append([facts(it) for it in model.evaluate(rows.cpu(), truth.cpu(), **ask)])
+    with pytest.raises(ValueError, match="also calibrated or tuned") as cpu:
+        model.evaluate(z[:1000].cpu(), labels[:1000].cpu())
+    bad = z[1000:].clone()
+    bad[7, 3] = torch.nan
+    with pytest.raises(ValueError) as of_row:
+        model.evaluate(bad.cpu(), labels[1000:].cpu())
+
+    def refused(self: object, logits: object) -> None:
+        raise AssertionError("logits went to the host")
+
+    monkeypatch.setattr(SplitConformalClassifier, "_rows", refused)
+    found = [[facts(it) for it in model.evaluate(z[1000:], labels[1000:], **ask)] for ask in asked]
+    for rows, truth, ask in mixed:
+        with pytest.warns(conformax.ConformaxWarning):
+            found.append([facts(it) for it in model.evaluate(rows, truth, **ask)])
+    assert found == wanted
+    for rows, truth, other in ((z[:1000], labels[:1000], cpu), (bad, labels[1000:], of_row)):
+        with pytest.raises(ValueError) as gpu:
+            model.evaluate(rows, truth)
+        assert str(gpu.value) == str(other.value)
+    with pytest.raises(ValueError, match="there are 2000 rows of logits but 1999 labels"):
+        model.evaluate(z[1000:], labels[1001:])
 
 
 def test_works_on_the_current_stream() -> None:

@@ -15,7 +15,13 @@ pytest.importorskip("pyarrow")
 import conformax.polars  # noqa: E402, F401
 
 NAMES = [f"class {place}" for place in range(10)]
-ENGINES = ["in-memory", "streaming"]
+
+
+@pytest.fixture(params=["in-memory", "streaming"])
+def engine(request):
+    """Either engine; the streaming one with so few rows in a block that there are several."""
+    with pl.Config(streaming_chunk_size=64):
+        yield request.param
 
 
 @pytest.fixture
@@ -43,7 +49,6 @@ def kinds(frame):
     yield frame.with_columns(column.arr.to_struct(fields=NAMES))
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_sets_of_every_type(frame, model, rows, engine):
     wanted = model.predict_set(rows[0]).labels()
     for each in kinds(frame):
@@ -54,7 +59,6 @@ def test_sets_of_every_type(frame, model, rows, engine):
         assert found["sets"].to_list() == wanted, each.schema
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_names_and_enumerations(frame, named, rows, engine):
     wanted = named.predict_set(rows[0]).labels()
     types = {None: pl.String(), "names": pl.String(), "enum": pl.Enum(NAMES)}
@@ -68,7 +72,6 @@ def test_names_and_enumerations(frame, named, rows, engine):
     assert [[NAMES[label] for label in labels] for labels in indices] == wanted
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_p_values(frame, model, rows, engine):
     found = frame.lazy().select(pl.col("logits").conformax.p_values(model)).collect(engine=engine).to_series()
     assert found.dtype == pl.Array(pl.Float64, 10)
@@ -95,6 +98,13 @@ def test_the_streaming_engine_streams(frame, model, tmp_path):
     assert pl.read_parquet(tmp_path / "sets.parquet").equals(lazy.collect())
 
 
+def test_blocks_come_one_by_one(frame, model, engine, monkeypatch):
+    sizes, whole = [], conformax.polars._by_row
+    monkeypatch.setattr(conformax.polars, "_by_row", lambda work, rows: sizes.append(len(rows)) or whole(work, rows))
+    frame.lazy().select(pl.col("logits").conformax.sets(model)).collect(engine=engine)
+    assert sum(sizes) == 600 and (len(sizes) > 1) == (engine == "streaming"), sizes
+
+
 def test_filters_groups_and_slices(frame, model, rows):
     wanted = model.predict_set(rows[0]).labels()
     sets = pl.col("logits").conformax.sets(model)
@@ -112,19 +122,21 @@ def test_columns_are_known_by_their_names(frame, named, rows):
     assert found.to_list() == named.predict_set(rows[0]).labels()
 
 
-def test_rows_that_are_null_have_null_for_their_set(frame, model, named, rows):
-    holes = frame.with_columns(pl.when(pl.col("id") % 3 > 0).then("logits"))
+def test_rows_that_are_null_have_null_for_their_set(frame, model, named, rows, engine):
+    # Here and there, and for longer than a block.
+    there = (pl.col("id") % 3 > 0) & ~pl.col("id").is_between(200, 399)
+    holes, held = frame.with_columns(pl.when(there).then("logits")), frame.select(there).to_series().to_list()
     for each in (model, named):
-        found = holes.select(pl.col("logits").conformax.sets(each)).to_series()
+        found = holes.lazy().select(pl.col("logits").conformax.sets(each)).collect(engine=engine).to_series()
         wanted = each.predict_set(rows[0]).labels()
-        assert found.to_list() == [labels if place % 3 else None for place, labels in enumerate(wanted)]
-    p = holes.select(pl.col("logits").conformax.p_values(model)).to_series()
-    assert p.is_null().to_list() == [place % 3 == 0 for place in range(len(p))]
+        assert found.to_list() == [labels if held[place] else None for place, labels in enumerate(wanted)]
+    found = holes.lazy().select(pl.col("logits").conformax.p_values(model)).collect(engine=engine).to_series()
+    wanted = model.predict_p(rows[0]).tolist()
+    assert found.to_list() == [p if held[place] else None for place, p in enumerate(wanted)]
     empty = pl.DataFrame({"logits": [None, None]}, schema={"logits": pl.List(pl.Float32)})
     assert empty.select(pl.col("logits").conformax.sets(model)).to_series().to_list() == [None, None]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
 def test_wrong_logits_are_refused(frame, model, engine):
     lists = frame.with_columns(pl.col("logits").arr.to_list())
     row, logits = pl.col("id") == 33, pl.col("logits")

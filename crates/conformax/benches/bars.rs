@@ -133,7 +133,14 @@ fn promises(data: &Tiled, score: EntmaxScore) {
     let bytes = size_of_val(&data.logits[..]) as f64;
     let note = format!("mean size {size:.2}");
     line("sets by class, over plain", "<= 1.5", by_class / plain, bytes, by_class, &note);
-    line("sets by class, over one threshold of their size", "<= 1.5", by_class / as_large, bytes, by_class, "");
+    line(
+        "sets by class, over one threshold of their size",
+        "<= 1.5",
+        by_class / as_large,
+        bytes,
+        by_class,
+        "",
+    );
     line("sets by row weight, over plain", "<= 2", weighted / plain, bytes, weighted, "");
 }
 

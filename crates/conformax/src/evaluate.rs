@@ -1,11 +1,12 @@
 //! `Evaluator`: labelled rows in any blocks become counts of how sets fared, and of rows that had a part in the model.
 
 use crate::fingerprint::{Overlap, RowSet, SeenRows, row_fingerprints};
+use crate::logits::groups_below;
 use crate::predict::drain_sets;
 use crate::rows::{first_fault, read_rows};
 use crate::{
-    Alpha, Error, Labelled, Level, Logit, Logits, Loss, Predictor, Result, Score, Tally, Taxonomy,
-    Thresholds, Verdict, interval_of_share,
+    Alpha, Error, Labelled, Level, Logit, Logits, Loss, PredictionSets, Predictor, Result, Score, Tally,
+    Taxonomy, Thresholds, Verdict, interval_of_share,
 };
 
 /// Takes labelled rows in any blocks, merges with others of its kind in any order, and finishes to the same counts.
@@ -132,6 +133,13 @@ pub struct Evaluated {
     pub seen: SeenRows,
 }
 
+/// By predictor, what the sets of some rows add to.
+struct Counts {
+    tallies: Vec<Tally>,
+    groups: Vec<Vec<GroupTally>>,
+    losses: Vec<u128>,
+}
+
 impl<S: Score> Evaluator<S> {
     /// Evaluates these predictors, one per level say, on rows of so many classes.
     pub fn new(predictors: Vec<Predictor<S>>, classes: usize) -> Result<Self> {
@@ -244,40 +252,105 @@ impl<S: Score> Evaluator<S> {
         let fits = self.predictors.iter().map(|predictor| predictor.expect(logits));
         let fits = fits.chain(self.taxonomy.iter().map(|taxonomy| taxonomy.expect(counted)));
         first_fault(fits, |row| read_rows(logits.rows(0..row))).map_err(offset)?;
-        let mut tallies = self.tallies.clone();
-        let (mut groups, mut losses) = (self.groups.clone(), self.losses.clone());
-        let mut place = 0;
+        let (mut counts, mut place) = (self.counts(), 0);
         drain_sets(&self.predictors, logits, |by_predictor| {
-            let count = by_predictor.first().map_or(0, crate::PredictionSets::len);
+            let count = by_predictor.first().map_or(0, PredictionSets::len);
             let labels = &rows.labels()[place..place + count];
-            for (tally, sets) in tallies.iter_mut().zip(&by_predictor) {
-                sets.iter().zip(labels).for_each(|(set, label)| tally.add(set, *label));
-            }
-            if let Some(taxonomy) = &self.taxonomy {
-                for (groups, sets) in groups.iter_mut().zip(&by_predictor) {
-                    for ((index, label), set) in (place..).zip(labels).zip(sets.iter()) {
-                        let group = &mut groups[taxonomy.group(*label, counted.group(index))];
-                        group.n += 1;
-                        group.covered += u64::from(set.contains(label));
-                        group.labels += set.len() as u64;
-                    }
-                }
-            }
-            if let Some(loss) = &self.loss {
-                for (total, sets) in losses.iter_mut().zip(&by_predictor) {
-                    let of_rows = sets.iter().zip(labels).map(|(set, label)| loss.units_of(set, *label));
-                    *total += of_rows.map(u128::from).sum::<u128>();
-                }
-            }
+            self.count(&mut counts, &by_predictor, labels, |row| counted.group(place + row));
             place += count;
         })
         .map_err(offset)?;
-        (self.tallies, self.groups, self.losses) = (tallies, groups, losses);
-        if !self.model_rows.is_empty() {
-            self.overlap.extend(self.next_row, &row_fingerprints(logits), &self.model_rows);
-        }
-        self.next_row += rows.len() as u64;
+        self.keep(counts, || row_fingerprints(logits), rows.len());
         Ok(())
+    }
+
+    /// Takes in rows whose sets were found elsewhere, on a GPU say: those that each predictor gives them, with their true
+    /// labels, their fingerprints and, where they are counted by groups that come with rows, those. An error names the row
+    /// in the whole and leaves everything as it was.
+    ///
+    /// ```
+    /// use conformax::{EntmaxScore, Evaluator, Logits, Predictor, Thresholds, row_fingerprints};
+    /// let model = Predictor::new(EntmaxScore::default(), Thresholds::One(1.0));
+    /// let logits = Logits::new(&[0.0_f32, 3.0, 2.0, 1.0, 5.0, 0.0], 3)?;
+    /// let mut evaluator = Evaluator::new(vec![model.clone()], 3)?;
+    /// let mut other = evaluator.clone();
+    /// evaluator.extend(logits.labelled(&[2, 0])?)?;
+    /// other.extend_with_sets(&[model.predict(logits)?], &[2, 0], None, &row_fingerprints(logits))?;
+    /// assert_eq!(evaluator, other);
+    /// # Ok::<(), conformax::Error>(())
+    /// ```
+    pub fn extend_with_sets(
+        &mut self,
+        sets: &[PredictionSets],
+        labels: &[u32],
+        groups: Option<&[u32]>,
+        fingerprints: &[u64],
+    ) -> Result<()> {
+        let (classes, wanted) = (self.classes, fingerprints.len());
+        if sets.len() != self.predictors.len() {
+            return Err(Error::Missing { what: "the sets of each predictor" });
+        }
+        let lengths = [("labels", labels.len()), ("groups", groups.map_or(wanted, <[u32]>::len))];
+        let lengths = lengths.into_iter().chain(sets.iter().map(|sets| ("sets", sets.len())));
+        if let Some((what, got)) = lengths.into_iter().find(|(_, got)| *got != wanted) {
+            return Err(Error::Rows { what, wanted, got });
+        }
+        if let Some(other) = sets.iter().find(|sets| sets.classes() != classes) {
+            return Err(Error::ClassCount { wanted: classes, got: other.classes() });
+        }
+        let offset = |error: Error| error.offset_rows(self.next_row);
+        if let Some(row) = labels.iter().position(|label| *label as usize >= classes) {
+            return Err(offset(Error::Label { row: row as u64, label: labels[row], classes }));
+        }
+        if let Some(Taxonomy::Group(count)) = self.taxonomy {
+            groups_below(groups, count).map_err(offset)?;
+        }
+        let mut counts = self.counts();
+        self.count(&mut counts, sets, labels, |row| groups.map(|groups| groups[row]));
+        self.keep(counts, || fingerprints.to_vec(), wanted);
+        Ok(())
+    }
+
+    fn counts(&self) -> Counts {
+        Counts { tallies: self.tallies.clone(), groups: self.groups.clone(), losses: self.losses.clone() }
+    }
+
+    /// Counts the sets that each predictor gives rows with these labels, counted in these groups.
+    fn count(
+        &self,
+        counts: &mut Counts,
+        by_predictor: &[PredictionSets],
+        labels: &[u32],
+        of_row: impl Fn(usize) -> Option<u32>,
+    ) {
+        for (tally, sets) in counts.tallies.iter_mut().zip(by_predictor) {
+            sets.iter().zip(labels).for_each(|(set, label)| tally.add(set, *label));
+        }
+        if let Some(taxonomy) = &self.taxonomy {
+            for (groups, sets) in counts.groups.iter_mut().zip(by_predictor) {
+                for ((row, label), set) in (0..).zip(labels).zip(sets.iter()) {
+                    let group = &mut groups[taxonomy.group(*label, of_row(row))];
+                    group.n += 1;
+                    group.covered += u64::from(set.contains(label));
+                    group.labels += set.len() as u64;
+                }
+            }
+        }
+        if let Some(loss) = &self.loss {
+            for (total, sets) in counts.losses.iter_mut().zip(by_predictor) {
+                let of_rows = sets.iter().zip(labels).map(|(set, label)| loss.units_of(set, *label));
+                *total += of_rows.map(u128::from).sum::<u128>();
+            }
+        }
+    }
+
+    /// What was counted with so many more rows, which are looked up among the model's.
+    fn keep(&mut self, counts: Counts, fingerprints: impl FnOnce() -> Vec<u64>, rows: usize) {
+        (self.tallies, self.groups, self.losses) = (counts.tallies, counts.groups, counts.losses);
+        if !self.model_rows.is_empty() {
+            self.overlap.extend(self.next_row, &fingerprints(), &self.model_rows);
+        }
+        self.next_row += rows as u64;
     }
 
     /// Takes in what another took in, with the same predictors. Rows of both count.

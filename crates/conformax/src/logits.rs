@@ -152,11 +152,16 @@ impl<'a, T: Logit> Logits<'a, T> {
 
     /// The group of each row, each below `count`.
     pub(crate) fn groups_below(&self, count: usize) -> Result<&'a [u32]> {
-        let groups = self.groups.ok_or(Error::Missing { what: "groups" })?;
-        match groups.iter().position(|group| *group as usize >= count) {
-            Some(row) => Err(Error::Group { row: row as u64, group: groups[row], groups: count }),
-            None => Ok(groups),
-        }
+        groups_below(self.groups, count)
+    }
+}
+
+/// The group of each row, each below `count`.
+pub(crate) fn groups_below(groups: Option<&[u32]>, count: usize) -> Result<&[u32]> {
+    let groups = groups.ok_or(Error::Missing { what: "groups" })?;
+    match groups.iter().position(|group| *group as usize >= count) {
+        Some(row) => Err(Error::Group { row: row as u64, group: groups[row], groups: count }),
+        None => Ok(groups),
     }
 }
 

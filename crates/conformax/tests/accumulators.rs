@@ -8,9 +8,9 @@ use crate::common::data::Data;
 use crate::common::entmax;
 use conformax::{
     Alpha, Calibrator, Draw, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits, Loss, Masked,
-    PairCounter, Predictor, RankChooser, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep,
-    SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores, entmax_grid,
-    raps_grid, row_fingerprints,
+    PairCounter, PredictionSets, Predictor, RankChooser, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec,
+    SearchStep, SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores,
+    entmax_grid, raps_grid, row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
@@ -376,6 +376,45 @@ fn what_does_not_belong_together_is_not_merged() {
     assert_eq!(RankChooser::new(12).unwrap().merge(fewer), Err(Error::Unlike { what: "numbers of classes" }));
     let mut evaluator = Evaluator::new(vec![at(0.5)], 12).unwrap();
     assert!(evaluator.merge(Evaluator::new(vec![at(0.6)], 12).unwrap()).is_err());
+}
+
+#[test]
+fn sets_found_elsewhere_count_as_their_rows_do() {
+    let data = rows();
+    let predictors = vec![at(0.5), at(2.0).with_masked(Masked::Never)];
+    let none = Evaluator::new(predictors.clone(), 12).unwrap().by(Taxonomy::Group(3)).unwrap();
+    let none = none.losing(cost()).unwrap();
+    let none = none.watching_for(vec![RowSet::new(row_fingerprints(data.rows().rows(100..300)))]);
+    let (wanted, mut found) = (whole(&none, &data), none.from_row(0));
+    let sets_of = |from: usize, to: usize| -> Vec<_> {
+        predictors.iter().map(|predictor| predictor.predict(data.rows().rows(from..to)).unwrap()).collect()
+    };
+    for (from, to) in [(0, 300), (300, 300), (300, 700)] {
+        let fingerprints = row_fingerprints(data.rows().rows(from..to));
+        let groups = Some(&GROUPS[from..to]);
+        found.extend_with_sets(&sets_of(from, to), &data.labels[from..to], groups, &fingerprints).unwrap();
+    }
+    assert_eq!(found, wanted);
+    // What does not belong together is refused, and changes nothing.
+    let (sets, fingerprints) = (sets_of(0, 2), [0; 2]);
+    let mut fault = |sets: &[_], labels: &[u32], groups: Option<&[u32]>, fingerprints: &[u64]| {
+        found.extend_with_sets(sets, labels, groups, fingerprints).unwrap_err()
+    };
+    let rows = |what, got| Error::Rows { what, wanted: 2, got };
+    assert_eq!(fault(&sets, &[1], Some(&[0, 1]), &fingerprints), rows("labels", 1));
+    assert_eq!(fault(&sets, &[1, 2], Some(&[0]), &fingerprints), rows("groups", 1));
+    assert_eq!(fault(&sets_of(0, 3), &[1, 2], Some(&[0, 1]), &fingerprints), rows("sets", 3));
+    let label = Error::Label { row: 701, label: 12, classes: 12 };
+    assert_eq!(fault(&sets, &[1, 12], Some(&[0, 1]), &fingerprints), label);
+    let group = Error::Group { row: 700, group: 3, groups: 3 };
+    assert_eq!(fault(&sets, &[1, 2], Some(&[3, 1]), &fingerprints), group);
+    assert_eq!(fault(&sets, &[1, 2], None, &fingerprints), Error::Missing { what: "groups" });
+    let missing = Error::Missing { what: "the sets of each predictor" };
+    assert_eq!(fault(&sets[..1], &[1, 2], Some(&[0, 1]), &fingerprints), missing);
+    let other = vec![PredictionSets::from_parts(3, vec![0, 0, 0], vec![]).unwrap(); 2];
+    let classes = Error::ClassCount { wanted: 12, got: 3 };
+    assert_eq!(fault(&other, &[1, 2], Some(&[0, 1]), &fingerprints), classes);
+    assert_eq!(found, wanted);
 }
 
 /// Every part of a later pass begins with what the first pass counted, which is counted once all the same.

@@ -397,8 +397,9 @@ class SplitConformalClassifier:
         where some did, a warning. Rows that are equal to one another are no evidence, unless they are all those that
         calibrated, and as many as chance makes alike do not count. With `allow_seen` they are evaluated all the same, and no law is claimed.
         """
-        # Counting is the host's, wherever the logits are: the sets are the same.
-        rows, labels = self._rows(self._given_again(_on_host(logits))), _on_host(labels)
+        logits, labels = self._given_again(from_device(logits)), from_device(labels)
+        on_device = u is None and self._on_gpu(logits)
+        rows = _cuda.checked_rows(logits, self.n_classes_) if on_device else self._rows(_on_host(logits))
         wanted, several = self._levels(alpha)
         for level in wanted:
             self._warn_if_few(level)
@@ -416,7 +417,10 @@ class SplitConformalClassifier:
         beside = self._beside(rows.shape[0], groups if numbers is None else None, weights)
         if numbers is not None:
             beside["groups"] = numbers
-        _blocks.extend(evaluator, rows, indices, as_draws(u), **beside, n_threads=self.n_threads)
+        if on_device:
+            _cuda.extend(evaluator, self, rows, indices, wanted, beside["groups"])
+        else:
+            _blocks.extend(evaluator, rows, indices, as_draws(u), **beside, n_threads=self.n_threads)
         metrics, seen = evaluator.finish(None if strata is None else list(strata))
         if not _judge_seen(*seen, allow_seen):
             metrics = [without_law(of_level) for of_level in metrics]

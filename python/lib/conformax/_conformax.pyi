@@ -301,6 +301,14 @@ class Evaluator:
         weights: NDArray[np.float64] | None = None,
         n_threads: int | None = None,
     ) -> None: ...
+    def extend_with_sets(
+        self,
+        sets: list[tuple[NDArray[np.int64], NDArray[np.uint32]]],
+        labels: NDArray[np.uint32],
+        fingerprints: NDArray[np.uint64],
+        *,
+        groups: NDArray[np.uint32] | None = None,
+    ) -> None: ...
     def to_bytes(self) -> bytes: ...
     def merge_bytes(self, bytes: bytes) -> None: ...
     def finish(

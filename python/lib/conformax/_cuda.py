@@ -430,6 +430,18 @@ def sets_of(model: Any, logits: Any, wanted: list[str]) -> list[CudaPredictionSe
     return found
 
 
+def extend(
+    evaluator: _conformax.Evaluator, model: Any, rows: Any, labels: np.ndarray, wanted: list[str], groups: np.ndarray | None
+) -> None:
+    """Counts how the sets of a calibrated classifier fare: they go to the host, and the logits do not."""
+    if len(labels) != len(rows):
+        raise ValueError(f"there are {len(rows)} rows of logits but {len(labels)} labels")
+    packed = [
+        (sets.offsets.cpu().numpy(), sets.indices.cpu().numpy().astype(np.uint32)) for sets in sets_of(model, rows, wanted)
+    ]
+    evaluator.extend_with_sets(packed, labels, row_fingerprints(model._calibration.score, rows), groups=groups)
+
+
 def probabilities_of(model: Any, logits: Any, wanted: list[str]) -> list[Any]:
     """Rows × classes probabilities of a calibrated classifier at each level."""
     return [

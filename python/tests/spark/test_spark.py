@@ -121,11 +121,12 @@ def test_thresholds_by_group(regions, rows, partitions):
     assert repr(dict(evaluated)) == repr(dict(alone))
 
 
-def test_thresholds_by_weight(regions, rows):
+@pytest.mark.parametrize("partitions", ["five", "skewed"])
+def test_thresholds_by_weight(regions, rows, partitions):
     logits, labels = rows
     weights = pd.Series(0.5 + (np.arange(len(labels)) % 7) / 4, name="weight")
     wanted = SplitConformalClassifier(alpha=0.1).calibrate(logits, labels, weights=weights)
-    df = PARTITIONS["five"](regions)
+    df = PARTITIONS[partitions](regions)
     found = cs.calibrate(df, logits="logits", label="label", alpha=0.1, weights="weight")
     assert file_of(found) == file_of(wanted)
     sets = wanted.predict_set(logits, weights=weights)
@@ -146,10 +147,6 @@ def test_groups_and_weights_that_are_wrong(regions, model):
     negative = F.when(F.col("id") == 17, -1.0).otherwise(1.0)
     with pytest.raises(cs.BadRowError, match="id = 17.*weight"):
         cs.calibrate(df.withColumn("weight", negative), logits="logits", label="label", weights="weight", key="id")
-    with pytest.raises(TypeError, match="weights must be numbers, and 'region' is string"):
-        cs.calibrate(df, logits="logits", label="label", weights="region")
-    with pytest.raises(ValueError, match="there is no column 'nowhere'"):
-        cs.calibrate(df, logits="logits", label="label", by="nowhere")
     with pytest.raises(ValueError, match="do not go by groups"):
         cs.predict(model, df, logits="logits", groups="region")
     by_region = cs.calibrate(df, logits="logits", label="label", by="region")
@@ -404,13 +401,16 @@ def test_a_column_per_class_is_known_by_its_name(data, rows):
     assert found.predict_set(pd.DataFrame(rows[0], columns=NAMES)[NAMES[::-1]]) == wanted.predict_set(rows[0])
     backwards = cs.evaluate(found, test, logits=NAMES[::-1], label="name")
     assert repr(backwards["class_coverage"]) == repr(wanted.evaluate(rows[0][2000:], rows[1][2000:])["class_coverage"])
+    sets = cs.predict(found, test, logits=NAMES[::-1], keep=["id"]).sort("id").collect()
+    assert [row["labels"] for row in sets] == wanted.predict_set(rows[0][2000:]).labels(NAMES)
     with pytest.raises(ValueError, match="wanted 10 classes, got 9 columns"):
         cs.predict(found, data, logits=NAMES[1:])
 
 
 def test_vectors_doubles_and_integers(spark, rows):
     logits, labels = np.round(rows[0][:200] * 16), rows[1][:200].tolist()
-    wanted = file_of(SplitConformalClassifier().calibrate(logits, labels))
+    wanted = SplitConformalClassifier().calibrate(logits, labels)
+    sets = wanted.predict_set(logits)
     vector = lambda place, row: Vectors.dense(row) if place % 2 else Vectors.sparse(10, dict(enumerate(row)))
     kinds = {
         VectorUDT(): [vector(place, row) for place, row in enumerate(logits.tolist())],
@@ -418,9 +418,11 @@ def test_vectors_doubles_and_integers(spark, rows):
         ArrayType(IntegerType()): logits.astype(int).tolist(),
     }
     for kind, values in kinds.items():
-        schema = StructType([StructField("z", kind), StructField("y", IntegerType())])
-        df = spark.createDataFrame(list(zip(values, labels)), schema)
-        assert file_of(cs.calibrate(df, logits="z", label="y")) == wanted, kind
+        schema = StructType([StructField("id", IntegerType()), StructField("z", kind), StructField("y", IntegerType())])
+        df = spark.createDataFrame(list(zip(range(200), values, labels)), schema)
+        assert file_of(cs.calibrate(df, logits="z", label="y")) == file_of(wanted), kind
+        found = cs.predict(wanted, df, logits="z", keep=["id"]).sort("id").collect()
+        assert [row["labels"] for row in found] == sets.labels(), kind
 
 
 def test_too_few_rows_are_pointed_out(data):
@@ -463,6 +465,9 @@ def test_a_job_is_seen(spark, data):
         ({"classes": NAMES[:1] * 2, "label": "name"}, ValueError, "differ from one another"),
         ({"logits": NAMES, "classes": NAMES[1:], "label": "name"}, ValueError, "10 classes but 9 names"),
         ({"key": "nobody"}, ValueError, "no column 'nobody'"),
+        ({"by": "nowhere"}, ValueError, "there is no column 'nowhere'"),
+        ({"weights": "nowhere"}, ValueError, "there is no column 'nowhere'"),
+        ({"weights": "name"}, TypeError, "weights must be numbers, and 'name' is string"),
         ({"score": "entropy"}, ValueError, "entropy"),
         ({"alpha": 2}, ValueError, "alpha"),
         ({"masked": "sometimes"}, ValueError, "masked must be"),
