@@ -48,9 +48,9 @@ def rows(n: int, classes: int, dtype: torch.dtype, seed: int = 0) -> torch.Tenso
     z = torch.where((kind == 4)[:, None], z * 1000, z)
     z = torch.where((kind == 5)[:, None], z * 1e-4, z)
     z = torch.where((kind == 6)[:, None], z / 4, z)
-    # No normal number is as large as sixteen deviations.
+    # None of these numbers is as large as sixteen deviations.
     z = torch.where((kind == 8)[:, None], z * (limits.max / 8 / 32), z)
-    z = torch.where((kind == 9)[:, None], z * (limits.tiny / 4), z)
+    z = torch.where((kind == 9)[:, None], z * (limits.tiny / 32), z)
     z = torch.where(masked, -torch.inf, z)
     return z.to(dtype)
 
@@ -572,20 +572,22 @@ def test_losses_in_half_precision_are_the_cpus(gamma: float) -> None:
         leaf = z.clone().requires_grad_()
         losses = entmax_loss(leaf, target, gamma)
         losses.sum().backward()
-        assert losses.dtype == torch.float32 and leaf.grad.dtype == torch.float16
+        assert losses.dtype == leaf.grad.dtype == torch.float16
         wanted, gradient = _conformax.entmax_loss(
             z.double().cpu().numpy(), target.cpu().numpy().astype(np.uint32), gamma
         )
         wanted, gradient = (torch.from_numpy(it).to(GPU) for it in (wanted, gradient))
-        assert ((losses.double() - wanted).abs() / wanted.clamp(min=1)).max() < 2e-6, classes
+        # Half a unit in the last place.
+        assert ((losses.double() - wanted).abs() / wanted.clamp(min=1)).max() < 5e-4, classes
         assert (leaf.grad.double() - gradient.reshape(z.shape)).abs().max() < 5e-4, classes
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 def test_autocast_gives_the_values_of_single(dtype: torch.dtype) -> None:
-    z, target = rows(16, 300, dtype, 6), torch.arange(16, device=GPU)
+    # An odd number, so that a thread has the same labels in either type, and sums have one order.
+    z, target = rows(16, 301, dtype, 6), torch.arange(16, device=GPU)
     z = torch.where(z.isinf(), -50.0, z)
-    upstream = torch.randn(16, 300, device=GPU)
+    upstream = torch.randn(16, 301, device=GPU)
     narrow, wide = z.clone().requires_grad_(), z.float().requires_grad_()
     with torch.autocast("cuda", dtype=dtype):
         p, losses = entmax(narrow, 1.5), entmax_loss(narrow, target, 1.5)
