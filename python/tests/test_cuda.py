@@ -247,11 +247,16 @@ def test_gradients_in_the_narrower_types(dtype: torch.dtype) -> None:
             z = rows(64, classes, dtype, classes)
             upstream = torch.randn(z.shape, device=GPU).to(dtype)
             narrow, wide = z.clone().requires_grad_(), z.double().requires_grad_()
-            entmax(narrow, gamma).backward(upstream)
-            entmax(wide, gamma).backward(upstream.double())
+            p, exact = entmax(narrow, gamma), entmax(wide, gamma)
+            p.backward(upstream)
+            exact.backward(upstream.double())
             assert narrow.grad.dtype == dtype
+            # A mass that the type rounds to nothing takes its label out of the support, and at γ = 2 a whole share of
+            # the gradient goes with it, however small it was.
+            same = ((p > 0) == (exact > 0)).all(dim=1)
+            assert same.sum() > len(z) / 2 and (exact[(p > 0) != (exact > 0)] < 1e-7).all(), (classes, gamma)
             tolerance = {torch.float32: 4e-6, torch.float16: 1e-2, torch.bfloat16: 3e-2}[dtype]
-            assert (narrow.grad.double() - wide.grad).abs().max() < tolerance, (classes, gamma)
+            assert (narrow.grad.double() - wide.grad)[same].abs().max() < tolerance, (classes, gamma)
 
 
 @pytest.mark.parametrize("gamma", GAMMAS)
