@@ -251,10 +251,12 @@ def test_gradients_in_the_narrower_types(dtype: torch.dtype) -> None:
             p.backward(upstream)
             exact.backward(upstream.double())
             assert narrow.grad.dtype == dtype
-            # A mass that the type rounds to nothing takes its label out of the support, and at γ = 2 a whole share of
-            # the gradient goes with it, however small it was.
-            same = ((p > 0) == (exact > 0)).all(dim=1)
-            assert same.sum() > len(z) / 2 and (exact[(p > 0) != (exact > 0)] < 1e-7).all(), (classes, gamma)
+            # A mass that the type rounds to nothing takes its label out of the support. At γ = 2 a whole share of the
+            # gradient goes with it, however small it was; below, a share that is as small as any other error.
+            lost = (p > 0) != (exact > 0)
+            assert (exact[lost] < 1e-7).all(), (classes, gamma)
+            same = ~lost.any(dim=1) if gamma == 2 else torch.ones(len(z), dtype=torch.bool, device=GPU)
+            assert same.sum() > len(z) / 2, (classes, gamma)
             tolerance = {torch.float32: 4e-6, torch.float16: 1e-2, torch.bfloat16: 3e-2}[dtype]
             assert (narrow.grad.double() - wide.grad)[same].abs().max() < tolerance, (classes, gamma)
 
