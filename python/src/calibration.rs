@@ -366,17 +366,20 @@ impl Calibration {
     fn with_levels(&self, alphas: Vec<String>) -> PyResult<Self> {
         let level = |alpha: Alpha| self.model.level(alpha);
         let levels: Result<Vec<_>, _> = alphas_of(&alphas)?.into_iter().map(level).collect();
-        let levels = levels.map_err(|problem| PyValueError::new_err(problem.to_string()))?;
-        Ok(Self { model: Model { levels, ..self.model.clone() } })
+        let mut model = self.model.clone();
+        model.levels = levels.map_err(|problem| PyValueError::new_err(problem.to_string()))?;
+        Ok(Self { model })
     }
 
     /// What predicting at these levels takes and no more: without scores, rows and the record of tuning.
     fn for_prediction(&self, alphas: Vec<String>) -> PyResult<Self> {
-        let model = self.with_levels(alphas)?.model;
+        let mut model = self.with_levels(alphas)?.model;
         // Thresholds by weight are looked up among the scores.
-        let evidence = model.evidence.clone().filter(|_| model.scheme == Scheme::RowWeights);
-        let (calibrating_rows, choosing_rows, tuning) = (RowSet::default(), None, None);
-        Ok(Self { model: Model { evidence, calibrating_rows, choosing_rows, tuning, ..model } })
+        if model.scheme != Scheme::RowWeights {
+            model.evidence = None;
+        }
+        (model.calibrating_rows, model.choosing_rows, model.tuning) = (RowSet::default(), None, None);
+        Ok(Self { model })
     }
 
     /// The calibration file as text.

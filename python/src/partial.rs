@@ -280,8 +280,9 @@ impl Partial {
         let choice = sizes.finish().map_err(value_error)?;
         let record = TuningRecord { tuning: Tuning::Valid, alpha, choice, n, rows };
         let calibration = calibrator.finish().map_err(value_error)?;
-        let model = Model::new(&calibration, &[alpha], names_of(names)?);
-        Ok(Calibration { model: Model { tuning: Some(record), ..model } })
+        let mut model = Model::new(&calibration, &[alpha], names_of(names)?);
+        model.tuning = Some(record);
+        Ok(Calibration { model })
     }
 }
 

@@ -54,7 +54,9 @@ pub fn tune<'py>(
         let calibrator = Calibrator::new(*record.choice.score(), classes)?.with_masked(masked);
         let mut calibrator = calibrator.remembering(Remember::Rows);
         picked.each(&calibrating, |logits, labels| calibrator.extend(logits.labelled(labels)?))?;
-        Ok(Model { tuning: Some(record), input, ..Model::new(&calibrator.finish()?, &[alpha], names) })
+        let mut model = Model::new(&calibrator.finish()?, &[alpha], names);
+        (model.tuning, model.input) = (Some(record), input);
+        Ok(model)
     }))?;
     Ok(Calibration { model })
 }
@@ -89,7 +91,9 @@ pub fn select<'py>(
         rows.each(stop, |first, logits| pairs.extend(logits.labelled(labelled(first, logits.len()))?))?;
         let (selection, wins) = pairs.finish()?;
         let record = SelectionRecord { selection, wins: Some(wins) };
-        Ok(Model { input, ..Model::of_selection(record, names) })
+        let mut model = Model::of_selection(record, names);
+        model.input = input;
+        Ok(model)
     }))?;
     Ok(Calibration { model })
 }

@@ -8,7 +8,7 @@ import pickle
 import numpy as np
 import pytest
 
-from conformax import ConformaxWarning, SplitConformalClassifier, _conformax
+from conformax import ConformaxWarning, SplitConformalClassifier, Stream, _conformax
 
 
 def kth(scores: np.ndarray, rank: int) -> float:
@@ -85,6 +85,10 @@ def test_what_it_cannot_give_is_refused_with_the_reason(rows, model):
         model.predict_p(logits)
     with pytest.raises(ValueError, match="chosen by all rows at alpha 0.1, and at 0.2 the choice may be another"):
         model.predict_set(logits, alpha=0.2)
+    with pytest.raises(ValueError, match="chosen by all rows at alpha 0.1, and at 0.2 the choice may be another"):
+        model.predict_proba(logits, alpha=0.2)
+    with pytest.raises(ValueError, match="cannot be streamed: its score was chosen by all rows at one level"):
+        Stream(model)
     for words, kwargs in [
         ('"split" or "all", got \'some\'', {"rows": "some"}),
         ("none are set aside", {"rows": "all", "tuning_size": 0.3}),
@@ -114,6 +118,27 @@ def test_files_and_pickles_keep_it(rows, model, tmp_path, capfd):
     assert _conformax.run_command(["conformax", "inspect", str(path), "--json"]) == 0
     shown = json.loads(capfd.readouterr().out)
     assert [it["wins"] for it in shown["candidates"]] == [it["wins"] for it in model.tuning_["candidates"]]
+
+
+def test_a_mix_of_scores_is_read_from_its_file(rows, tmp_path, capfd):
+    logits, labels = rows
+    entmax = [_conformax.Score("entmax", gamma=gamma) for gamma in (1.1, 1.5)]
+    grid = [*entmax, _conformax.Score("inv_prob")]
+    calibration = _conformax.select(grid, logits[:39], labels[:39].astype(np.uint32), "0.2")
+    path = tmp_path / "mix.json"
+    path.write_text(calibration.to_json())
+    cp = SplitConformalClassifier.load(path)
+    candidates = cp.tuning_["candidates"]
+    assert [it["score"] for it in candidates] == ["entmax", "entmax", "inv_prob"]
+    assert sum(it["wins"] for it in candidates) == 39
+    sets = cp.predict_set(logits[100:160])
+    for row, found in zip(logits[100:160], sets):
+        assert sorted(found) == by_definition(grid, logits[:39], labels[:39], row[None], 0.2)
+    found = cp.evaluate(logits[100:], labels[100:])
+    assert found.average_size == cp.predict_set(logits[100:]).sizes.mean() and found.coverage_interval is None
+    assert _conformax.run_command(["conformax", "inspect", str(path), "--json"]) == 0
+    shown = json.loads(capfd.readouterr().out)
+    assert [it["wins"] for it in shown["candidates"]] == [it["wins"] for it in candidates]
 
 
 def test_every_way_to_give_rows_gives_the_same_sets(rows, model):

@@ -3,8 +3,8 @@
 //!
 //!     cargo run --release -p conformax-cli --example stream_alarm > docs/figures/stream-alarm.svg
 //!
-//! The table goes to standard error. Everything is drawn from seeds, so every run gives the same. A number after `--` is
-//! that of the streams, for a look: 500 unless given, and twenty times as many in which nothing changes.
+//! The table goes to standard error. Everything is drawn from seeds, so every run gives the same. A number after `--`
+//! is that of the streams, for a look: 500 unless given, and twenty times as many in which nothing changes.
 #![allow(clippy::print_stdout, reason = "the figure is the output")]
 
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! A user's data as a `Benchmark`: read whole, since a procedure is judged on as many divisions of the rows as there are
-//! splits.
+//! A user's data as a `Benchmark`: read whole, since a procedure is judged on as many divisions of the rows as there
+//! are splits.
 
 use conformax_io::{Block, Source};
 use conformax_study::Benchmark;

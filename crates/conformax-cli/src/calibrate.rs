@@ -47,8 +47,8 @@ pub(crate) struct CalibrateArgs {
     /// What a logit of minus infinity means.
     #[arg(long, value_name = "POLICY", default_value = "allowed")]
     masked: MaskedChoice,
-    /// Keep thresholds and no scores: a small file and constant memory, but no p-values and no new levels later. Files are
-    /// read a few times over.
+    /// Keep thresholds and no scores: a small file and constant memory, but no p-values and no new levels later. Files
+    /// are read a few times over.
     #[arg(long)]
     thresholds_only: bool,
     /// Write what these rows gave, to be put together with others by `merge`.
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         let settings = Settings { beside, prior, delta: args.scheme.pac };
         if args.partial {
             let of = PartOf::Calibration(calibrator);
-            Part { of, names, input: args.data.input(), alphas, settings }.write(output)?;
+            Part::new(of, names, args.data.input(), alphas, settings).write(output)?;
             console.note(format_args!("wrote {}", args.output.output.display()));
             return Ok(());
         }

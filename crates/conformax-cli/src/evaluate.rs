@@ -41,8 +41,8 @@ pub(crate) struct EvaluateArgs {
     data: DataArgs,
     #[command(flatten)]
     levels: OptionalLevelArgs,
-    /// Count rows apart: by `class`, by the groups of a COLUMN, or by a FILE with the cluster of each class [default: as
-    /// the model's thresholds differ].
+    /// Count rows apart: by `class`, by the groups of a COLUMN, or by a FILE with the cluster of each class [default:
+    /// as the model's thresholds differ].
     #[arg(long, value_name = "WHAT", value_parser = By::named)]
     by: Option<By>,
     /// Put the top label into a set that would be empty, as `predict --non-empty` does.
@@ -108,7 +108,7 @@ pub(crate) fn run(args: &EvaluateArgs, console: &mut Console<'_>) -> Result<(), 
         let (names, input) = (model.model.names.clone(), model.model.input);
         let beside = Beside { column: groups.0, groups: groups.1, ..Beside::default() };
         let settings = Settings { beside, ..Settings::default() };
-        Part { of, names, input, alphas, settings }.write(output)?;
+        Part::new(of, names, input, alphas, settings).write(output)?;
         console.note(format_args!("wrote {}", path.display()));
         return Ok(());
     }

@@ -6,9 +6,9 @@ use crate::failure::Failure;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Makes Ctrl-C, a request to terminate and the end of the terminal stop the work in hand; a second one ends the process
-/// at once, without its temporary files. On Linux a signal that whoever started the process had it ignore stays ignored,
-/// as with `nohup` and in the background of a script.
+/// Makes Ctrl-C, a request to terminate and the end of the terminal stop the work in hand; a second one ends the
+/// process at once, without its temporary files. On Linux a signal that whoever started the process had it ignore stays
+/// ignored, as with `nohup` and in the background of a script.
 ///
 /// For a program's `main`: it replaces whatever else the process did with these signals.
 ///

@@ -16,9 +16,9 @@ use crate::train::long_on_the_cpu;
 
 /// Write the logits of a checkpoint's own head on images or texts.
 ///
-/// The checkpoint is a Hugging Face folder of a BERT or a ViT with a classification head: config.json, model.safetensors
-/// (or the files that model.safetensors.index.json names) and, for texts, tokenizer.json. Classes of the data are found
-/// among its labels (id2label) by name, by number, or by their order.
+/// The checkpoint is a Hugging Face folder of a BERT or a ViT with a classification head: config.json,
+/// model.safetensors (or the files that model.safetensors.index.json names) and, for texts, tokenizer.json. Classes of
+/// the data are found among its labels (id2label) by name, by number, or by their order.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +29,8 @@ pub(crate) struct LogitsArgs {
     /// Folder of the checkpoint.
     #[arg(value_name = "CHECKPOINT")]
     checkpoint: PathBuf,
-    /// A folder of CIFAR-10, CIFAR-100, IDX files, 20 Newsgroups or one folder of images per class, or a CSV file of texts.
+    /// A folder of CIFAR-10, CIFAR-100, IDX files, 20 Newsgroups or one folder of images per class, or a CSV file of
+    /// texts.
     #[arg(value_name = "DATA")]
     data: PathBuf,
     #[command(flatten)]

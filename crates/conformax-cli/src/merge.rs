@@ -46,7 +46,7 @@ impl MergeArgs {
 pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let output =
         args.output.as_deref().map(|path| Output::create(path, overwrite(args.force))).transpose()?;
-    let Part { of, names, input, alphas, settings } = whole(&args.parts)?;
+    let Part { of, names, input, alphas, settings, .. } = whole(&args.parts)?;
     match (of, output) {
         (PartOf::Calibration(_), _) if args.judging.expect_coverage || args.judging.allow_seen => {
             Err(Failure::error(

@@ -39,7 +39,8 @@ pub(crate) struct SplitArgs {
     /// Seed of the split.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// Files to write, one per fraction (names after those are DATA): .npz, .parquet, .arrow, .csv, .tsv, .jsonl, .safetensors or .npy.
+    /// Files to write, one per fraction (names after those are DATA): .npz, .parquet, .arrow, .csv, .tsv, .jsonl,
+    /// .safetensors or .npy.
     #[arg(long, short, value_name = "FILE", num_args = 1.., required = true)]
     output: Vec<PathBuf>,
     /// Replace outputs where they exist.

@@ -15,9 +15,9 @@ use crate::interrupt;
 
 /// Train a classifier and write the logits of its test rows.
 ///
-/// The folder then holds model.safetensors (the weights with the lowest validation loss), test.npz (logits and labels, as
-/// calibrate and study take them), the curve of loss and accuracy, and a card that says what came out. A run that was
-/// stopped goes on from its last checkpoint when the same command is given again.
+/// The folder then holds model.safetensors (the weights with the lowest validation loss), test.npz (logits and labels,
+/// as calibrate and study take them), the curve of loss and accuracy, and a card that says what came out. A run that
+/// was stopped goes on from its last checkpoint when the same command is given again.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

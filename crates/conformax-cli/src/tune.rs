@@ -1,8 +1,8 @@
 //! `conformax tune`: choose gamma or RAPS's parameters on some rows, calibrate the choice on the others.
 //!
 //! The data are read three times: every candidate's scores on the tuning rows, then its set sizes there, then the
-//! winner's scores on the calibrating rows, which no choice has seen. With `--rows all` every row does both, in two passes:
-//! scores, then pairs of rows and labels around each threshold.
+//! winner's scores on the calibrating rows, which no choice has seen. With `--rows all` every row does both, in two
+//! passes: scores, then pairs of rows and labels around each threshold.
 
 mod grid;
 mod shown;
@@ -110,7 +110,9 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
                     with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?));
                 extended.map_err(|error| in_block(error, before))
             })?;
-            Model { tuning: Some(record), ..Model::new(&calibrator.finish()?, &[alpha], names) }
+            let mut model = Model::new(&calibrator.finish()?, &[alpha], names);
+            model.tuning = Some(record);
+            model
         }
         RowsChoice::All => Model::of_selection(select(grid, source, (alpha, masked), console)?, names),
     };

@@ -22,10 +22,10 @@ use crate::numbers::{count, labels, rows};
 
 /// Give rows their sets as they come, and learn from their labels.
 ///
-/// Reads JSON Lines: `{"logits": [...]}` with an `id` and a `label` where they are known, or `{"id": 7, "label": 2}` when a
-/// label comes later; a row without an id has its number for one. Every line is answered with a line, at once. Labels
-/// move the level, so that misses come at the rate asked for whatever happens, and raise an alarm when rows stop being
-/// like those that calibrated.
+/// Reads JSON Lines: `{"logits": [...]}` with an `id` and a `label` where they are known, or `{"id": 7, "label": 2}`
+/// when a label comes later; a row without an id has its number for one. Every line is answered with a line, at once.
+/// Labels move the level, so that misses come at the rate asked for whatever happens, and raise an alarm when rows stop
+/// being like those that calibrated.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -19,8 +19,8 @@ use crate::table::{Align, table, text};
 /// Estimate how much likelier each label is among unlabelled target rows than among the labelled ones.
 ///
 /// What a label looks like must not have changed, only how often it comes. The weights go to `calibrate
-/// --label-weights`; as they are estimated, what is then promised holds approximately. EM takes softmax at its word, so it
-/// is off where the classifier is over-confident; BBSE needs more rows. All rows are held in memory.
+/// --label-weights`; as they are estimated, what is then promised holds approximately. EM takes softmax at its word, so
+/// it is off where the classifier is over-confident; BBSE needs more rows. All rows are held in memory.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -14,8 +14,8 @@ const THREADS: u32 = 128;
 
 /// Rows of logits under a score of the family.
 ///
-/// Launches report rows that have no score: of the two 64-bit numbers at `fault` the first holds the least row with NaN,
-/// +∞ or nothing but −∞ afterwards, all ones where there is none. Results of such rows are not written.
+/// Launches report rows that have no score: of the two 64-bit numbers at `fault` the first holds the least row with
+/// NaN, +∞ or nothing but −∞ afterwards, all ones where there is none. Results of such rows are not written.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Type of the logits.
@@ -59,8 +59,8 @@ pub struct PackedSets {
 
 /// What finding and packing the sets of so many rows needs besides their results.
 ///
-/// It begins with the [`SetReports`]. Sizes of all rows follow, `u32`, at [`Scratch::sizes`]; that of a row with too many
-/// is all ones, and [`Family::pack_sets`] counts it as 0.
+/// It begins with the [`SetReports`]. Sizes of all rows follow, `u32`, at [`Scratch::sizes`]; that of a row with too
+/// many is all ones, and [`Family::pack_sets`] counts it as 0.
 #[derive(Clone, Copy, Debug)]
 pub struct Scratch {
     rows: u64,
@@ -286,8 +286,8 @@ impl Family {
         unsafe { gpu.fill(self.fault, 0xff, 16, stream) }
     }
 
-    /// The set of every row at a finite threshold, into [`Scratch::words`] words on a boundary of 8 bytes. Reports go there
-    /// too, not to `fault`.
+    /// The set of every row at a finite threshold, into [`Scratch::words`] words on a boundary of 8 bytes. Reports go
+    /// there too, not to `fault`.
     ///
     /// # Safety
     ///

@@ -1,6 +1,6 @@
 //! The headers that the kernels compute with, compiled for the host by a C++ compiler without contraction, against the
-//! Rust functions: bit by bit, on millions of inputs; the normalisers of the activations, which have their own way, within
-//! their stated error. A GPU is not needed; `g++` or what `CXX` names is.
+//! Rust functions: bit by bit, on millions of inputs; the normalisers of the activations, which have their own way,
+//! within their stated error. A GPU is not needed; `g++` or what `CXX` names is.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::io::Write;
@@ -367,8 +367,8 @@ fn rows_to_normalise() -> Vec<Vec<f64>> {
     rows
 }
 
-/// Probabilities by the kernels' own way are within `most` of the CPU's; where an edge is given, the supports are the same
-/// but for masses up to it.
+/// Probabilities by the kernels' own way are within `most` of the CPU's; where an edge is given, the supports are the
+/// same but for masses up to it.
 fn check_roots(program: &Path, gamma: f64, narrowed: impl Fn(f64) -> f64, most: f64, edge: Option<f64>) {
     let gamma = Gamma::new(gamma).unwrap();
     let soft = gamma == Gamma::SOFTMAX;
@@ -394,8 +394,8 @@ fn check_roots(program: &Path, gamma: f64, narrowed: impl Fn(f64) -> f64, most: 
     }
 }
 
-/// `KIND` of the kernels, what else its programs are compiled with, and indices it is for. The last one holds every formula, for
-/// a γ of each row's own.
+/// `KIND` of the kernels, what else its programs are compiled with, and indices it is for. The last one holds every
+/// formula, for a γ of each row's own.
 const KINDS: [(u32, &str, &[f64]); 7] = [
     (0, "", &[1.0]),
     (1, "", &[2.0]),

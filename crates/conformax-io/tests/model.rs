@@ -102,7 +102,8 @@ fn every_score_is_documented() {
 
 #[test]
 fn a_model_without_scores_knows_its_levels_alone() {
-    let bare = Model { evidence: None, ..model() };
+    let mut bare = model();
+    bare.evidence = None;
     let bare = Model::from_json(&bare.to_json().unwrap()).unwrap();
     assert_eq!(
         *bare.at(alpha(0.1)).unwrap().thresholds(),
@@ -275,7 +276,8 @@ fn scores_must_be_spelled_out() {
 
 #[test]
 fn thresholds_alone_must_still_be_in_order() {
-    let mut bare = Model { evidence: None, ..model() };
+    let mut bare = model();
+    bare.evidence = None;
     bare.levels[0].thresholds = Thresholds::One(100.0);
     assert!(bare.to_json().unwrap_err().to_string().contains("smaller threshold"));
 }

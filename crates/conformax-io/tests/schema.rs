@@ -66,8 +66,9 @@ fn truncated() -> Model {
     let mut chooser = RankChooser::new(CLASSES).unwrap();
     chooser.extend(rows.all().labelled(&rows.labels).unwrap()).unwrap();
     let ranks = chooser.finish(alphas()[1]).unwrap();
-    let model = calibrated(calibrator(Scheme::Groups(Taxonomy::Label)).with_ranks(ranks).unwrap());
-    Model { choosing_rows: Some(RowSet::new(row_fingerprints(rows.all()))), ..model }
+    let mut model = calibrated(calibrator(Scheme::Groups(Taxonomy::Label)).with_ranks(ranks).unwrap());
+    model.choosing_rows = Some(RowSet::new(row_fingerprints(rows.all())));
+    model
 }
 
 fn selected() -> Model {
@@ -79,6 +80,12 @@ fn selected() -> Model {
     pairs.extend(rows.all().labelled(&rows.labels).unwrap()).unwrap();
     let (selection, wins) = pairs.finish().unwrap();
     Model::of_selection(SelectionRecord { selection, wins: Some(wins) }, None)
+}
+
+/// The model with something else in it.
+fn with(mut model: Model, change: impl FnOnce(&mut Model)) -> Model {
+    change(&mut model);
+    model
 }
 
 /// A model of every promise there is, by name.
@@ -93,37 +100,36 @@ fn every_kind() -> Vec<(&'static str, Model)> {
     let delta = Alpha::new(0.2).unwrap();
     let plain = || under(Scheme::default());
     let by_class = || under(Scheme::Groups(Taxonomy::Label));
-    let by_group = || Model {
-        beside: column("region", &["east", "north", "west"]),
-        ..under(Scheme::Groups(Taxonomy::Group(3)))
-    };
+    let beside = |model: Model, beside: Beside| with(model, |model| model.beside = beside);
+    let by_group =
+        || beside(under(Scheme::Groups(Taxonomy::Group(3))), column("region", &["east", "north", "west"]));
+    let given = || under(Scheme::Groups(Taxonomy::Cluster(vec![Some(0), Some(0), Some(1), Some(1)])));
+    let (clusters, estimated) = (vec!["pets".to_owned(), "wild".to_owned()], true);
+    let prior = Prior::new(vec![0.1, 0.2, 0.3, 0.4]).unwrap();
     let costs = (0..16).map(|place| if place % 5 == 0 { 0.0 } else { 1.0 + f64::from(place) }).collect();
     vec![
-        ("plain", Model { names: Some(names), ..plain() }),
+        ("plain", with(plain(), |model| model.names = Some(names))),
         ("masked", calibrated(calibrator(Scheme::default()).with_masked(Masked::Never))),
-        ("thresholds alone", Model { evidence: None, ..plain() }),
-        ("prior", Model { prior: Some(Prior::new(vec![0.1, 0.2, 0.3, 0.4]).unwrap()), ..plain() }),
+        ("thresholds alone", with(plain(), |model| model.evidence = None)),
+        ("prior", with(plain(), |model| model.prior = Some(prior))),
         ("pac", plain().with_delta(delta).unwrap()),
         ("by class", by_class()),
         ("by class, pac", by_class().with_delta(delta).unwrap()),
         ("by group", by_group()),
         ("by group, pac", by_group().with_delta(delta).unwrap()),
-        ("clusters found", Model { choosing_rows: Some(RowSet::new(vec![1, 2])), ..under(found_clusters()) }),
         (
-            "clusters given",
-            Model {
-                beside: Beside { clusters: vec!["pets".to_owned(), "wild".to_owned()], ..Beside::default() },
-                ..under(Scheme::Groups(Taxonomy::Cluster(vec![Some(0), Some(0), Some(1), Some(1)])))
-            },
+            "clusters found",
+            with(under(found_clusters()), |model| model.choosing_rows = Some(RowSet::new(vec![1, 2]))),
         ),
+        ("clusters given", beside(given(), Beside { clusters, ..Beside::default() })),
         ("ranks", truncated()),
-        ("weights of rows", Model { beside: column("weight", &[]), ..under(Scheme::RowWeights) }),
+        ("weights of rows", beside(under(Scheme::RowWeights), column("weight", &[]))),
         (
             "weights of labels",
-            Model {
-                beside: Beside { estimated: true, ..Beside::default() },
-                ..under(Scheme::LabelWeights(vec![0.5, 1.0, 1.5, 2.0]))
-            },
+            beside(
+                under(Scheme::LabelWeights(vec![0.5, 1.0, 1.5, 2.0])),
+                Beside { estimated, ..Beside::default() },
+            ),
         ),
         ("severity", under(Scheme::Risk(Loss::severity(vec![1.0, 0.5, 2.0, 1.0]).unwrap()))),
         ("cost", under(Scheme::Risk(Loss::cost(costs, CLASSES).unwrap()))),

@@ -141,7 +141,8 @@ fn sizes(view: &View<'_>, benchmark: usize) -> Option<String> {
     })
 }
 
-/// The mean coverage furthest from 1 − α: how many percentage points away, rounded up, whose, at which level, and itself.
+/// The mean coverage furthest from 1 − α: how many percentage points away, rounded up, whose, at which level, and
+/// itself.
 pub(crate) fn furthest<'a>(view: &View<'a>, benchmark: usize) -> Option<(f64, &'a str, f64, f64)> {
     let mut furthest: Option<(f64, &'a str, f64, f64)> = None;
     for (level, alpha) in view.levels() {

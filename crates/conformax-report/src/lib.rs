@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Nothing here computes from logits or judges anything: every number shown is one of the study's records, their mean,
-//! spread or sum, or the library's answer about a row. The page works from disk and without a network, in the light and in the dark, on a phone and on paper.
+//! spread or sum, or the library's answer about a row. The page works from disk and without a network, in the light and
+//! in the dark, on a phone and on paper.
 //!
 //! # Features
 //! - `png`: [`Options::png`], figures as PNG beside the SVG.

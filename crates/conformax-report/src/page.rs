@@ -75,7 +75,7 @@ fn content(view: &View<'_>, figures: &[Figure], tables: &Tables) -> Value {
         procedures => chips(&view.styles),
         levels => levels(view),
         chosen => results.levels.get(chosen).map(|&alpha| number::level(alpha)),
-        glance_note => view.all_rows_note(),
+        glance_notes => [view.all_rows_note(), view.too_wide_note()].into_iter().flatten().collect::<Vec<_>>(),
         metrics => METRICS.iter().map(|metric| metric.name).collect::<Vec<_>>(),
         figures => figures.iter().map(|figure| (figure.number.to_string(), shown_figure(figure))).collect::<BTreeMap<_, _>>(),
         coverage => shown_table(&tables.coverage),
@@ -194,8 +194,8 @@ fn numbers(view: &View<'_>) -> String {
     inside_script(&all)
 }
 
-/// Inside a script element `</script` would end it early, and `<!--<script` would hide its true end. A JSON text has `<`
-/// in strings alone, where it may be written so that neither can occur.
+/// Inside a script element `</script` would end it early, and `<!--<script` would hide its true end. A JSON text has
+/// `<` in strings alone, where it may be written so that neither can occur.
 fn inside_script(json: &serde_json::Value) -> String {
     json.to_string().replace('<', "\\u003c")
 }

@@ -31,11 +31,14 @@ pub(crate) fn json(view: &View<'_>) -> Option<Value> {
     })
 }
 
-/// The procedures that every benchmark has answers of: where classes are many, all rows do not choose.
-fn offered<'a>(mut examples: impl Iterator<Item = &'a Examples>) -> Vec<&'a str> {
-    let Some(first) = examples.next() else { return Vec::new() };
-    let mut names: Vec<&str> = first.procedures.iter().map(String::as_str).collect();
-    examples.for_each(|of| names.retain(|name| of.procedures.iter().any(|other| other == name)));
+/// The procedures that some benchmark has answers of: where classes are many, all rows do not choose.
+fn offered<'a>(examples: impl Iterator<Item = &'a Examples>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = Vec::new();
+    for name in examples.flat_map(|of| &of.procedures) {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
     names
 }
 
@@ -50,12 +53,11 @@ fn benchmark(view: &View<'_>, of: &Examples, names: &[&str]) -> Value {
     let summary = view.results.benchmarks.iter().find(|summary| summary.name == of.benchmark);
     // γ = 1 has no temperature: its probabilities are those of softmax over the set, as outside the family.
     let scores = of.scores.iter().map(|score| json!({ "name": score.name, "gamma": score.gamma }));
-    let place =
-        |name: &&str| of.procedures.iter().position(|own| own == name).expect("every benchmark has it");
-    let places: Vec<usize> = names.iter().map(place).collect();
+    let place = |name: &&str| of.procedures.iter().position(|own| own == name);
+    let places: Vec<Option<usize>> = names.iter().map(place).collect();
     let rules = places.iter().map(|procedure| {
-        let rule = of.rules[*procedure].iter().map(|rule| json!([rule.score, rule.threshold]));
-        rule.collect::<Vec<_>>()
+        let rules = of.rules[(*procedure)?].iter().map(|rule| json!([rule.score, rule.threshold]));
+        Some(rules.collect::<Vec<_>>())
     });
     let mut classes: BTreeMap<u32, &str> = BTreeMap::new();
     for row in &of.rows {
@@ -71,8 +73,8 @@ fn benchmark(view: &View<'_>, of: &Examples, names: &[&str]) -> Value {
     })
 }
 
-/// A row, with the answers of the procedures at these places.
-fn shown_row(of: &Examples, row: &ExampleRow, places: &[usize]) -> Value {
+/// A row, with the answers of the procedures at these places; of a procedure without one there are none.
+fn shown_row(of: &Examples, row: &ExampleRow, places: &[Option<usize>]) -> Value {
     let thresholds = |place: usize| -> Vec<f64> {
         let rules = of.rules.iter().flatten().filter(|rule| rule.score == place);
         rules.filter_map(|rule| rule.threshold).collect()
@@ -82,16 +84,17 @@ fn shown_row(of: &Examples, row: &ExampleRow, places: &[usize]) -> Value {
         let short = |score: &Option<f64>| score.map(|score| shortened(score, &thresholds));
         scores.iter().map(short).collect::<Vec<_>>()
     });
-    let answers = || places.iter().map(|procedure| &row.answers[*procedure]);
-    let sizes = answers().map(|levels| levels.iter().map(|answer| answer.size).collect());
+    let answers = || places.iter().map(|procedure| Some(&row.answers[(*procedure)?]));
+    let sizes = answers().map(|levels| Some(levels?.iter().map(|answer| answer.size).collect()));
     let masses = answers().map(|levels| {
         let largest = |answer: &conformax_study::Answer| answer.probabilities.first().copied().unwrap_or(0.0);
-        levels.iter().map(|answer| rounded(largest(answer), MASS_DIGITS)).collect()
+        Some(levels?.iter().map(|answer| rounded(largest(answer), MASS_DIGITS)).collect())
     });
     // Where scores choose among themselves there is no one number to compare, and the sets travel themselves.
     let mut chosen: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for (shown, procedure) in places.iter().enumerate() {
-        let rules = of.rules[*procedure].iter().zip(&row.answers[*procedure]).enumerate();
+    let there = places.iter().enumerate().filter_map(|(shown, place)| Some((shown, (*place)?)));
+    for (shown, procedure) in there {
+        let rules = of.rules[procedure].iter().zip(&row.answers[procedure]).enumerate();
         for (level, (_, answer)) in rules.filter(|(_, (rule, _))| rule.is_a_choice) {
             let listed = row.labels.iter().enumerate().filter(|(_, label)| answer.labels.contains(label));
             chosen.insert(format!("{shown},{level}"), listed.map(|(place, _)| place).collect());
@@ -108,8 +111,8 @@ fn shown_row(of: &Examples, row: &ExampleRow, places: &[usize]) -> Value {
         "labels": row.labels,
         "logits": row.logits,
         "scores": scores.collect::<Vec<_>>(),
-        "sizes": sizes.collect::<Vec<Vec<u64>>>(),
-        "masses": masses.collect::<Vec<Vec<f64>>>(),
+        "sizes": sizes.collect::<Vec<Option<Vec<u64>>>>(),
+        "masses": masses.collect::<Vec<Option<Vec<f64>>>>(),
         "chosen": chosen,
     })
 }

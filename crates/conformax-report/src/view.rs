@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 
 use conformax_plot::Style;
-use conformax_study::{BenchmarkSummary, CoverageBand, Record, Results, Spread, Way, paper};
+use conformax_study::{
+    BenchmarkSummary, CoverageBand, Record, Results, SELECTION_CLASSES, Spread, Way, paper,
+};
 
 use crate::{number, style};
 
@@ -73,6 +75,21 @@ impl<'a> View<'a> {
         let ways = self.results.tuning_ways.iter().find(|it| it.way == Way::AllRows)?;
         (!self.all_rows.is_empty() && ways.coverage.splits < self.results.provenance.splits).then(|| {
             format!("{}: over the first {} splits.", number::listed(&self.all_rows), ways.coverage.splits)
+        })
+    }
+
+    /// Where all rows do not choose although procedures are tuned there, and why.
+    pub(crate) fn too_wide_note(&self) -> Option<String> {
+        let is_tuned = |name: &str| self.results.tuning.iter().any(|comparison| comparison.benchmark == name);
+        let wide = self.results.benchmarks.iter().filter(|it| it.classes > SELECTION_CLASSES as u64);
+        let titles: Vec<String> = wide.filter(|it| is_tuned(&it.name)).map(|it| it.title.clone()).collect();
+        (!titles.is_empty()).then(|| {
+            format!(
+                "All rows do not choose on {}: with more than {} classes a study would take too long. conformax tune \
+                 --rows all does it for one calibration, with any number of classes.",
+                number::listed(&titles),
+                number::count(SELECTION_CLASSES as u64)
+            )
         })
     }
 

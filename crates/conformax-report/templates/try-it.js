@@ -184,11 +184,26 @@
     }));
   };
 
+  /** Not every benchmark has answers of every procedure; who shows one that it lacks takes another. */
+  const offerProcedures = () => {
+    const { rules } = benchmarks[state.benchmark];
+    const choices = sides.map(({ choice }) => choice);
+    for (const option of choices.flatMap(({ options }) => [...options])) {
+      option.disabled = option.hidden = rules[option.value] === null;
+    }
+    choices.forEach((choice, side) => {
+      const other = Number(choices[1 - side].value);
+      const first = rules.findIndex((rule, procedure) => rule !== null && procedure !== other);
+      if (rules[choice.value] === null) choice.value = Math.max(0, first);
+    });
+  };
+
   const open = (benchmark) => {
     state.benchmark = benchmark;
     // The first ambiguous row says most.
     state.row = Math.max(0, benchmarks[benchmark].rows.findIndex((row) => row.kind === "ambiguous"));
     state.all = false;
+    offerProcedures();
     offerRows();
     show();
   };

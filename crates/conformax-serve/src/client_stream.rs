@@ -10,8 +10,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// After the last answer a client may still be sending, as one does whose body was refused for its length. To close on
-/// it then would tear the connection, and the answer with it; so what comes is thrown away until this long nothing does.
-/// Most have nothing to send, and a service that stops waits for all of them.
+/// it then would tear the connection, and the answer with it; so what comes is thrown away until this long nothing
+/// does. Most have nothing to send, and a service that stops waits for all of them.
 const QUIET: Duration = Duration::from_millis(500);
 
 /// The same for a client that has sent something since: a lost packet holds up what comes after it for a second or two.

@@ -1,7 +1,8 @@
 //! `Hosts`: under which names the service may be asked.
 //!
 //! A page from anywhere can have its own name resolve to this machine and then ask the service in the name of whoever
-//! looks at it (DNS rebinding). The browser still says the page's name in `Host`, by which such requests are told apart.
+//! looks at it (DNS rebinding). The browser still says the page's name in `Host`, by which such requests are told
+//! apart.
 
 use std::net::IpAddr;
 

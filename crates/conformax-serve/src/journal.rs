@@ -2,10 +2,10 @@
 //!
 //! A folder holds `journal-N.log` and, from the first compaction on, `snapshot-N.bin`, the stream as it was when
 //! journal N began. A compaction begins journal N + 1 first and writes snapshot N + 1 while records go there: until it
-//! has its name, both journals are replayed after the snapshot before. A record is a marker, a length, a checksum and its
-//! contents. Predictions are handed to the system before they are answered, which a killed process survives; labels are
-//! on the disk before they are answered, which a machine without power survives. The labels that wait for the disk at
-//! the same time share one `fsync`.
+//! has its name, both journals are replayed after the snapshot before. A record is a marker, a length, a checksum and
+//! its contents. Predictions are handed to the system before they are answered, which a killed process survives; labels
+//! are on the disk before they are answered, which a machine without power survives. The labels that wait for the disk
+//! at the same time share one `fsync`.
 //!
 //! What was being written when everything ended may be there in part: records that cannot be read at the end are cut
 //! off. Damage before a label is none of that, since everything before it was on the disk, and is an error.

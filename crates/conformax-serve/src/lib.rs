@@ -78,7 +78,8 @@ pub fn serve(
     }
     let Options { models, alpha, stream, state, .. } = options;
     let models = Models::open(models, *alpha, *stream, state.as_deref(), &note)?;
-    // Who has the token was meant; who may ask without one is known by the address, which a web page can be made to use.
+    // Who has the token was meant; who may ask without one is known by the address, which a web page can be made to
+    // use.
     let hosts = match token.is_some() || options.insecure {
         true => Hosts::Any,
         false => Hosts::Own(options.listen.ip()),

@@ -188,8 +188,8 @@ mod tests {
         String::from_utf8(bytes.to_vec()).unwrap()
     }
 
-    /// There is one thread that answers, and what is large is in the middle of its work, as long as the model is held: on
-    /// that thread, or with every turn taken, nobody else would be answered.
+    /// There is one thread that answers, and what is large is in the middle of its work, as long as the model is held:
+    /// on that thread, or with every turn taken, nobody else would be answered.
     #[tokio::test(flavor = "current_thread")]
     #[allow(clippy::await_holding_lock, reason = "whoever waits for it does so on other threads")]
     async fn single_rows_are_answered_while_large_requests_are_worked_on() {

@@ -215,8 +215,8 @@ impl Served {
         stream.status().waiting * self.model.classes as u64 * size_of::<f64>() as u64
     }
 
-    /// Puts the journal together into a snapshot. Requests go on meanwhile: they wait for a copy of the stream in memory
-    /// and for one sync, not for what is written.
+    /// Puts the journal together into a snapshot. Requests go on meanwhile: they wait for a copy of the stream in
+    /// memory and for one sync, not for what is written.
     async fn compact(&self) -> Result<(), Error> {
         let Some(next) = self.live().journal.as_ref().map(Journal::next) else { return Ok(()) };
         let place = next.clone();
@@ -332,8 +332,8 @@ async fn sync_file(file: Arc<File>) -> Result<(), ()> {
     if matches!(done, Ok(Ok(()))) { Ok(()) } else { Err(()) }
 }
 
-/// The checksum of a stream that has been told nothing (of its calibration, level and options) and of how rows and labels
-/// are read: what a label was called when its row was predicted is what it is called when it comes.
+/// The checksum of a stream that has been told nothing (of its calibration, level and options) and of how rows and
+/// labels are read: what a label was called when its row was predicted is what it is called when it comes.
 pub(crate) fn fingerprint(model: &Model, fresh: &Stream<ScoreSpec>) -> String {
     let bytes = fresh.to_bytes();
     let names = model.names.as_ref().map(ClassNames::as_slice);

@@ -31,6 +31,7 @@ mod run;
 mod selection;
 mod splits;
 mod spread;
+mod strata;
 mod study;
 mod test_sizes;
 
@@ -46,6 +47,7 @@ pub use results::{
     Spread, Stratum, TuningComparison, TuningWay, Verdict, Way,
 };
 pub use results_csv::{csv_of, results_csv};
-pub use run::RunOptions;
+pub use run::{RunOptions, SELECTION_CLASSES};
 pub use spread::{CLEAR, Chance, FEWEST_SPLITS};
+pub use strata::{PooledStratum, pooled_strata};
 pub use study::{BenchmarkEntry, CONDITIONAL, Kind, PAPER, Study};

@@ -27,8 +27,9 @@ const BAND: f64 = 0.95;
 /// Splits on which the ways to tune are compared. More tell the means apart no better than the rows allow, and each
 /// counts every candidate's labels on all rows for calibration.
 const SELECTION_SPLITS: usize = 10;
-/// With more classes all rows do not choose: scoring every label takes the square of their number.
-const SELECTION_CLASSES: usize = 2_000;
+/// With more classes than this all rows do not choose in a study: every candidate's labels are counted on every row,
+/// and scoring them takes the square of their number.
+pub const SELECTION_CLASSES: usize = 2_000;
 
 /// What a run may be told besides the study.
 #[derive(Clone, Debug, Default)]

@@ -68,8 +68,8 @@ impl Contest {
         (0..alive.len()).filter(|place| alive[*place]).collect()
     }
 
-    /// What predicts as this choice on `n` calibration rows does. `None` where rounding has put a score in another order
-    /// than its row's ranking, which sizes take no notice of and a selection refuses.
+    /// What predicts as this choice on `n` calibration rows does. `None` where rounding has put a score in another
+    /// order than its row's ranking, which sizes take no notice of and a selection refuses.
     pub(crate) fn predictor(
         &self,
         (n, classes): (usize, usize),

@@ -1,5 +1,5 @@
-//! The studies of `studies/`: of the classifiers trained here, cut down to what a debug build runs in seconds, and of one whose
-//! logits are to be made first.
+//! The studies of `studies/`: of the classifiers trained here, cut down to what a debug build runs in seconds, and of
+//! one whose logits are to be made first.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 

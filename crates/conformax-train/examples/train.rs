@@ -1,4 +1,5 @@
-//! A run without the command: `cargo run --release -p conformax-train --example train -- CONFIG FOLDER [DEVICE] [--parts]`.
+//! A run without the command:
+//! `cargo run --release -p conformax-train --example train -- CONFIG FOLDER [DEVICE] [--parts]`.
 //!
 //! Beside the loss it tells the speed of an epoch's steps without the first 32, in which a GPU sets itself up. With
 //! `--parts` it waits for the device after each part of a step and tells what they took, in milliseconds a step.

@@ -170,8 +170,8 @@ impl Config {
         Ok(config)
     }
 
-    /// The same with relative paths starting at `folder`. What is saved beside the weights keeps them as written, so that
-    /// a run can be taken up from anywhere.
+    /// The same with relative paths starting at `folder`. What is saved beside the weights keeps them as written, so
+    /// that a run can be taken up from anywhere.
     pub(crate) fn located(mut self, folder: &Path) -> Self {
         let place = |path: &mut PathBuf| *path = folder.join(&*path);
         match &mut self.data {

@@ -9,8 +9,8 @@ use crate::error::{Error, Result};
 use crate::model::{Classifier, Kernels};
 use crate::training::{Observer, each_batch};
 
-/// Runs the model over every row of `plan`, in order, and writes what it says. Returns how many rows it has right: those
-/// whose largest logit, the first of equals, is the label's.
+/// Runs the model over every row of `plan`, in order, and writes what it says. Returns how many rows it has right:
+/// those whose largest logit, the first of equals, is the label's.
 pub(crate) fn export<B: Kernels>(
     model: &Classifier<B>,
     plan: Plan,

@@ -8,8 +8,8 @@
 //! [`logits`] does the last step alone, with a checkpoint's own head.
 //!
 //! A run is one [`Config`] and one folder. [`train`] takes up a run that was stopped where its last checkpoint is, and
-//! on the CPU ends with the same weights, bit for bit, as one that was never stopped: every step reseeds the backend and
-//! asks for its batch by number.
+//! on the CPU ends with the same weights, bit for bit, as one that was never stopped: every step reseeds the backend
+//! and asks for its batch by number.
 //!
 //! # Features
 //! - `tch`: LibTorch beside the portable CPU backend, for a GPU. Needs `LIBTORCH` at build time.

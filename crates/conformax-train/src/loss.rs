@@ -60,10 +60,11 @@ impl Loss {
         }
     }
 
-    /// The mean loss over the rows while training: `smoothing` of each label's weight is spread evenly over all classes.
+    /// The mean loss over the rows while training: `smoothing` of each label's weight is spread evenly over all
+    /// classes.
     ///
-    /// A loss against label `k` differs from that against `y` by `z_y − z_k` whatever γ is, so the mean of them all needs
-    /// no loss but the label's own.
+    /// A loss against label `k` differs from that against `y` by `z_y − z_k` whatever γ is, so the mean of them all
+    /// needs no loss but the label's own.
     pub fn smoothed<B: Backend>(
         &self,
         logits: Tensor<B, 2>,

@@ -1,7 +1,7 @@
 //! `train`: a config and a folder in, weights, logits and a card out.
 //!
-//! A step is a function of the weights, the moments, the seed and its own number: the backend is reseeded before it, and
-//! its batch is asked for by number. So it does not matter how often a run was stopped on the way.
+//! A step is a function of the weights, the moments, the seed and its own number: the backend is reseeded before it,
+//! and its batch is asked for by number. So it does not matter how often a run was stopped on the way.
 
 mod adamw;
 mod checkpointing;

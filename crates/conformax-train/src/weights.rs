@@ -14,8 +14,8 @@ pub(crate) const FILE: &str = "model.safetensors";
 
 /// Writes the weights of a model that is not being trained: its running statistics are settled.
 pub(crate) fn save<B: Backend>(model: &Classifier<B>, folder: &RunFolder) -> Result<(), Error> {
-    // One entry of metadata, the one PyTorch's readers ask for: Burn's own three come out in any order, and with them the
-    // bytes of two equal models would differ.
+    // One entry of metadata, the one PyTorch's readers ask for: Burn's own three come out in any order, and with them
+    // the bytes of two equal models would differ.
     let mut store = SafetensorsStore::from_bytes(None)
         .clear_metadata()
         .metadata("format", "pt")

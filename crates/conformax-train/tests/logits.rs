@@ -189,7 +189,8 @@ fn png(planes: &[u8]) -> image::RgbImage {
     })
 }
 
-/// The logits of three images under the labels 0, 3 and 7 are the same from a file of records and from a folder of PNG files.
+/// The logits of three images under the labels 0, 3 and 7 are the same from a file of records and from a folder of PNG
+/// files.
 fn assert_records_are_read_as_images(train: &str, test: &str, names_in: &str, classes: usize, coarse: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let (records, images) = (folder.path().join("records"), folder.path().join("images"));

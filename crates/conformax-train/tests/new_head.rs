@@ -1,4 +1,5 @@
-//! A new head is drawn while it is loaded. Alone in its process: the backend has one generator, and other tests draw from it.
+//! A new head is drawn while it is loaded. Alone in its process: the backend has one generator, and other tests draw
+//! from it.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The same checkpoints and inputs through `transformers` and through ours: tokens, pooled states and logits.
 //!
-//! `fixtures/checkpoints` is always compared; `CONFORMAX_CHECKPOINTS` names another folder made by its `make.py`, with a backbone:
-//! it must hold what the fixtures hold and real weights.
+//! `fixtures/checkpoints` is always compared; `CONFORMAX_CHECKPOINTS` names another folder made by its `make.py`, with
+//! a backbone: it must hold what the fixtures hold and real weights.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};

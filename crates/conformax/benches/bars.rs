@@ -106,8 +106,8 @@ fn every_label(data: &Tiled) {
     });
 }
 
-/// Sets by class and by weights of rows against those of one threshold, and by class also against those of one threshold
-/// that gives as large sets: that is the part of the first ratio which is not the labels themselves.
+/// Sets by class and by weights of rows against those of one threshold, and by class also against those of one
+/// threshold that gives as large sets: that is the part of the first ratio which is not the labels themselves.
 fn promises(data: &Tiled, score: EntmaxScore) {
     let weights: Vec<f64> = (0..data.labels.len()).map(|row| 0.5 + (row % 16) as f64 / 16.0).collect();
     let logits = Logits::new(&data.logits, data.classes).unwrap().with_weights(&weights).unwrap();

@@ -51,8 +51,8 @@ fn slack(threshold: f64) -> f64 {
 /// A row ranked once, to be asked for the sizes of its sets under many scores and at many thresholds.
 ///
 /// Public for studies, which judge the same rows in hundreds of splits; everybody else asks a `Predictor` for sets, and
-/// gets the same sizes. Calls must come with the row that was ranked: to look whether it is would cost as much as what is
-/// saved.
+/// gets the same sizes. Calls must come with the row that was ranked: to look whether it is would cost as much as what
+/// is saved.
 ///
 /// ```
 /// use conformax::{KnownScores, RankedRow, Row, ScoreSpec, SizeScratch};

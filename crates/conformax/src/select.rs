@@ -10,8 +10,8 @@
 //! It takes two passes over the rows: a [`Tuner`](crate::Tuner) scores their true labels, and the [`PairCounter`] it
 //! finishes to counts pairs at the two scores and keeps those between. A candidate whose least `W` exceeds another's
 //! largest is out. Where one is left, its sets are those of split conformal prediction; of candidates that are much
-//! alike, such as neighbouring `γ`, several or all are left, and the same bound with the row's own labels in place of all
-//! classes settles most rows, see [`Rivals`].
+//! alike, such as neighbouring `γ`, several or all are left, and the same bound with the row's own labels in place of
+//! all classes settles most rows, see [`Rivals`].
 //!
 //! Who decides the true labels of the calibration rows comes out of the second pass too: their scores are calibration
 //! scores, so `t_m` is one of the two, and how many labels of the row score no more is counted there anyway.

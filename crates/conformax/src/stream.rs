@@ -159,7 +159,8 @@ pub struct StreamStatus {
 /// Memory: for a row that waits eight bytes a logit, its name twice and at most 250 bytes; for a label that came lately
 /// its name twice and at most 200; for a score that the alarm compares with, of calibration or since, at most 96, and
 /// half as much again for a moment while its list grows. [`StreamOptions::window`] bounds all of them. A label takes
-/// time logarithmic in the number of scores, but for one in so many as the window has, which makes the alarm start over.
+/// time logarithmic in the number of scores, but for one in so many as the window has, which makes the alarm start
+/// over.
 ///
 /// ```
 /// use conformax::{Alpha, Calibration, EntmaxScore, Feedback, Logits, SortedScores, Stream, StreamOptions};

@@ -260,8 +260,8 @@ impl Gamma {
         self.delta
     }
 
-    /// `1/δ = γ − 1`, rounded once. Hidden, because only `conformax-cuda`, whose kernels are given both, has a use for it
-    /// that [`delta`](Self::delta) does not serve.
+    /// `1/δ = γ − 1`, rounded once. Hidden, because only `conformax-cuda`, whose kernels are given both, has a use for
+    /// it that [`delta`](Self::delta) does not serve.
     #[doc(hidden)]
     pub fn inverse_delta(self) -> f64 {
         self.inverse_delta

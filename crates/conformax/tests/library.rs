@@ -1,5 +1,5 @@
-//! Every test of the library, in one program: scores and kernels are compiled for every type of logit, and as a program for
-//! each file they took seven minutes more.
+//! Every test of the library, in one program: scores and kernels are compiled for every type of logit, and as a program
+//! for each file they took seven minutes more.
 
 mod accumulators;
 mod activation;

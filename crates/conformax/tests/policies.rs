@@ -52,8 +52,8 @@ fn other_scores_spread_the_mass_as_softmax_does() {
     assert!((mass[0] - 0.75).abs() < 1e-12 && (mass[1] - 0.25).abs() < 1e-12, "{mass:?}");
 }
 
-/// Where thresholds differ by label no temperature has the set as its support, so the mass is softmax over the set: ln 3
-/// apart three and one parts of four, although the activation's own index gives other shares.
+/// Where thresholds differ by label no temperature has the set as its support, so the mass is softmax over the set: ln
+/// 3 apart three and one parts of four, although the activation's own index gives other shares.
 #[test]
 fn thresholds_by_label_spread_the_mass_as_softmax_does() {
     let row = [5.0 + LN_3, 5.0, 4.0];

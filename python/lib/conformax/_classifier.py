@@ -480,22 +480,23 @@ class SplitConformalClassifier:
         """How every candidate of `tune` fared, and the index of the one chosen.
 
         Where all rows chose, that is the one that leads; `alive` says whether a candidate can win some label, and `wins` how
-        many true labels of the calibration rows it decides.
+        many true labels of the calibration rows it decides. A mix of scores, which Rust can choose among, has their names
+        too, as `score`.
         """
         self._check_calibrated()
         if self._calibration.selection is not None:
             leader, rivals = self._calibration.selection
             contest = [
-                {**particulars(rule), "threshold": threshold, "average_size": size, "alive": alive, "wins": wins}
-                for rule, threshold, size, alive, wins in rivals
+                {**differ, "threshold": threshold, "average_size": size, "alive": alive, "wins": wins}
+                for differ, (_, threshold, size, alive, wins) in zip(particulars([it[0] for it in rivals]), rivals)
             ]
             return {"chosen": leader, "n_tuning": self.n_calibration_, "candidates": contest}
         if self._calibration.tuning is None:
             return None
         chosen, n, candidates = self._calibration.tuning
         record = [
-            {**particulars(rule), "threshold": threshold, "average_size": size}
-            for rule, threshold, size in candidates
+            {**differ, "threshold": threshold, "average_size": size}
+            for differ, (_, threshold, size) in zip(particulars([it[0] for it in candidates]), candidates)
         ]
         return {"chosen": chosen, "n_tuning": n, "candidates": record}
 

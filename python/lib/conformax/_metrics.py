@@ -52,8 +52,8 @@ class Evaluation(Mapping):
     verdict: str | None = None
     #: What sets lost on average, under risk control.
     mean_loss: float | None = None
-    #: Rows counted apart: by group, dictionaries with n, coverage, average_size, an interval that holds for all groups at
-    #: once, and a verdict: "too low" where chance would make any of the groups do so once in a thousand times.
+    #: Rows counted apart: by group, dictionaries with n, coverage, average_size, an interval that holds for all groups
+    #: at once, and a verdict: "too low" where chance would make any of the groups do so once in a thousand times.
     groups: dict[str, dict[str, Any]] | None = None
     #: What is promised and what is not, in a sentence; None without calibration.
     promise: str | None = None

@@ -55,10 +55,16 @@ def _raps_grid(names: list[str], grid: Any, n_classes: int, params: Any) -> list
     return [score for score in every if grid is not None or score.fits(n_classes)]
 
 
-def particulars(rule: _conformax.Score) -> dict[str, Any]:
-    """The parameters by which candidates differ."""
-    named = {"gamma": rule.gamma, "lambda_": rule.lambda_, "k_reg": rule.k_reg}
-    return {name: value for name, value in named.items() if value is not None}
+def particulars(rules: list[_conformax.Score]) -> list[dict[str, Any]]:
+    """What candidates differ by: their parameters, and the score where they are of several."""
+    several = len({rule.name for rule in rules}) > 1
+
+    def of(rule: _conformax.Score) -> dict[str, Any]:
+        named = {"gamma": rule.gamma, "lambda_": rule.lambda_, "k_reg": rule.k_reg}
+        differ = {name: value for name, value in named.items() if value is not None}
+        return {"score": rule.name, **differ} if several else differ
+
+    return [of(rule) for rule in rules]
 
 
 def _values(grid: Any, name: str) -> list[Any]:

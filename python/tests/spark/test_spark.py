@@ -287,6 +287,9 @@ def test_all_rows_choose_as_on_one_machine(data, rows, over):
     assert found.predict_set(rows[0]) == wanted.predict_set(rows[0])
     sets = cs.predict(found, data, logits="logits", keep=["id"]).orderBy("id").collect()
     assert [row["size"] for row in sets] == wanted.predict_set(rows[0]).sizes.tolist()
+    for run in (cs.predict, partial(cs.evaluate, label="label")):
+        with pytest.raises(ValueError, match="chosen by all rows at alpha 0.05, and at 0.2 the choice may be another"):
+            run(found, data, logits="logits", alpha=0.2)
     with pytest.raises(ValueError, match="and not both"):
         cs.tune(data, logits="logits", label="label", tuning="label", rows="all")
     with pytest.raises(ValueError, match="give `tuning`"):

@@ -163,8 +163,8 @@ impl DataArgs {
         self.input.map_or(Input::Logits, Input::from)
     }
 
-    /// What was typed, for a split of the same data: paths, then flags. Standard input cannot be read again, and numbers
-    /// stay what they are unless `--input` says what to make of them.
+    /// What was typed, for a split of the same data: paths, then flags. Standard input cannot be read again, and
+    /// numbers stay what they are unless `--input` says what to make of them.
     pub(crate) fn words(&self) -> String {
         let path = |path: &PathBuf| match path.to_str() {
             Some("-") => "DATA".to_owned(),

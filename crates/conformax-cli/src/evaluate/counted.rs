@@ -30,8 +30,8 @@ pub(super) fn read(
                 .map_err(|error| in_block(error, block.first_row))?;
             return Ok(());
         }
-        // Where rows are told apart by their labels, the groups that a block knows are those that the model's thresholds
-        // go by.
+        // Where rows are told apart by their labels, the groups that a block knows are those that the model's
+        // thresholds go by.
         if apart.column().is_some() {
             make_room(&mut evaluator, block.known_groups)?;
         }

@@ -228,8 +228,8 @@ pub(crate) fn wait_until(running: &mut [&mut Child], mut done: impl FnMut() -> b
     }
 }
 
-/// Says that this machine cannot show something; in CI that is a failure. Not by `eprintln!`, which the harness keeps to
-/// itself where a test passes.
+/// Says that this machine cannot show something; in CI that is a failure. Not by `eprintln!`, which the harness keeps
+/// to itself where a test passes.
 #[cfg(target_os = "linux")]
 pub(crate) fn skipped(why: &str) {
     use std::io::Write as _;

@@ -182,6 +182,12 @@ fn ten_thousand_classes_make_a_small_page() {
     folder.run("report data.csv -o out --splits 2 --alpha 0.2").ok();
     let page = folder.text("out/report/index.html");
     assert!(page.len() < 600_000, "{} bytes", page.len());
-    let row = &results(&folder)["examples"][0]["rows"][0];
+    let found = results(&folder);
+    let row = &found["examples"][0]["rows"][0];
     assert!(row["labels"].as_array().unwrap().len() <= 25);
+    // All rows do not choose among so many classes, and the page says so.
+    assert!(found["tuned"].as_array().unwrap().iter().all(|it| it["procedure"] != "opt-entmax (all rows)"));
+    let note =
+        "All rows do not choose on data.csv: with more than 2,000 classes a study would take too long.";
+    assert_eq!(page.matches(note).count(), 2, "at one level, and beside what tuning costs");
 }

@@ -1,7 +1,9 @@
 //! `tune`: the command's choice is the library's, and no row does two jobs.
 
-use conformax::{Alpha, Draw, Masked, ScoreSpec, TuneOn, Tuner, Tuning, TuningSplit, entmax_grid, raps_grid};
-use conformax_io::Model;
+use conformax::{
+    Alpha, Draw, InvProbScore, Masked, ScoreSpec, TuneOn, Tuner, Tuning, TuningSplit, entmax_grid, raps_grid,
+};
+use conformax_io::{Model, Overwrite, SelectionRecord};
 
 use crate::folder::{CLASSES, Folder, Rows};
 
@@ -97,13 +99,39 @@ fn all_rows_choose_and_calibrate_as_in_the_library() {
         assert_eq!((model.n, model.tuning.is_none()), (200, true));
         let sets = wanted.predictor().predict(Rows::new(300, 2).as_logits()).unwrap();
         let out = folder.run(&format!("predict {over}.json test.npz")).ok().out;
-        let written = out.lines().map(|line| {
-            let line: serde_json::Value = serde_json::from_str(line).unwrap();
-            let labels = line["labels"].as_array().unwrap().iter();
-            labels.map(|label| label.as_u64().unwrap() as u32).collect::<Vec<u32>>()
-        });
-        assert!(written.eq(sets.iter()), "{over}");
+        assert!(written_sets(&out).eq(sets.iter()), "{over}");
     }
+}
+
+/// The command makes none, and reads those that the library makes.
+#[test]
+fn a_mix_of_scores_predicts_and_is_judged_as_in_the_library() {
+    let (folder, rows) = (Folder::with_data(), Rows::new(200, 1));
+    let labelled = rows.as_logits().labelled(&rows.labels).unwrap();
+    let entmax = entmax_grid().into_iter().map(ScoreSpec::Entmax);
+    let grid = entmax.step_by(4).chain([ScoreSpec::InvProb(InvProbScore)]).collect();
+    let mut tuner = Tuner::new(grid, CLASSES, Alpha::new(0.15).unwrap()).unwrap();
+    tuner.extend(labelled).unwrap();
+    let mut pairs = tuner.finish_selecting().unwrap();
+    pairs.extend(labelled).unwrap();
+    let (selection, wins) = pairs.finish().unwrap();
+    let model = Model::of_selection(SelectionRecord { selection: selection.clone(), wins: Some(wins) }, None);
+    model.write(&folder.file("mix.json"), Overwrite::Refuse).unwrap();
+    insta::assert_snapshot!(folder.run("inspect mix.json").seen());
+    let test = Rows::new(300, 2);
+    let sets = selection.predictor().predict(test.as_logits()).unwrap();
+    assert!(written_sets(&folder.run("predict mix.json test.npz").ok().out).eq(sets.iter()));
+    let shown = folder.run("evaluate mix.json test.npz --json").ok().json();
+    let covered = sets.iter().zip(&test.labels).filter(|(set, label)| set.contains(label)).count();
+    assert_eq!(shown["levels"][0]["coverage"], covered as f64 / 300.0, "{shown}");
+}
+
+/// The sets that the command wrote as lines of JSON.
+fn written_sets(out: &str) -> impl Iterator<Item = Vec<u32>> {
+    out.lines().map(|line| {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        line["labels"].as_array().unwrap().iter().map(|label| label.as_u64().unwrap() as u32).collect()
+    })
 }
 
 #[test]

@@ -187,6 +187,12 @@ fn models_that_cannot_stream_are_refused_with_the_reason() {
     folder.run("calibrate cal.npz --pac 0.1 -o pac.json").ok();
     let message = folder.run("watch pac.json").error();
     assert!(message.contains("a probability over calibration rows"), "{message}");
+    folder.run("tune cal.npz --rows all -o selected.json").ok();
+    let message = folder.run("watch selected.json").error();
+    assert!(
+        message.contains("cannot be streamed: its score was chosen by all rows at one level"),
+        "{message}"
+    );
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! `kill -9` at every moment in the life of an output: what has the final name is whole, and the next run clears the
 //! rest away.
 //!
-//! The runs hold still at the moment that is asked for, so nothing here depends on how fast or busy the machine is. Only
-//! builds with debug assertions can be held.
+//! The runs hold still at the moment that is asked for, so nothing here depends on how fast or busy the machine is.
+//! Only builds with debug assertions can be held.
 
 use std::collections::BTreeMap;
 

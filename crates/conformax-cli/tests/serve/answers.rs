@@ -304,6 +304,18 @@ fn only_who_has_the_token_may_ask() {
 }
 
 #[test]
+fn models_that_cannot_stream_are_refused_at_the_start() {
+    let folder = Folder::with_model();
+    folder.run("tune cal.npz --rows all -o selected.json").ok();
+    let message = folder.run("serve a=model.json b=selected.json --listen 127.0.0.1:0").error();
+    assert!(message.contains("selected.json"), "{message}");
+    assert!(
+        message.contains("cannot be streamed: its score was chosen by all rows at one level"),
+        "{message}"
+    );
+}
+
+#[test]
 fn a_replaced_model_is_picked_up_and_a_bad_one_is_not() {
     let folder = Folder::with_model();
     folder.run("calibrate test.npz --alpha 0.3 -o other.json").ok();

@@ -161,8 +161,8 @@ fn answered(address: SocketAddr, who: usize, answers: &AtomicU64) -> [u64; 2] {
     told
 }
 
-/// Told to stop in the middle of everything: what the service knows afterwards is what its clients were answered, to the
-/// row and to the label.
+/// Told to stop in the middle of everything: what the service knows afterwards is what its clients were answered, to
+/// the row and to the label.
 #[test]
 fn what_is_taken_in_under_load_is_answered_before_the_end() {
     let folder = Folder::with_model();

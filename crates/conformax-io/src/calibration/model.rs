@@ -25,6 +25,7 @@ mod wire;
 
 /// A calibrated score with its levels, and the record of how it came about.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Model {
     /// The score with its parameters.
     pub score: ScoreSpec,
@@ -78,6 +79,7 @@ pub struct Beside {
 
 /// A level with its thresholds.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct KeptLevel {
     /// What is promised.
     pub promise: Promise,

@@ -20,6 +20,7 @@ const VERSION: u32 = 1;
 
 /// What some rows gave.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Part {
     /// The accumulator.
     pub of: PartOf,
@@ -92,6 +93,17 @@ enum Role {
 }
 
 impl Part {
+    /// An accumulator with what it does not know itself.
+    pub fn new(
+        of: PartOf,
+        names: Option<ClassNames>,
+        input: Input,
+        alphas: Vec<Alpha>,
+        settings: Settings,
+    ) -> Self {
+        Self { of, names, input, alphas, settings }
+    }
+
     /// The file's bytes.
     pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, Problem> {
         let (of, model, body) = match &self.of {

@@ -63,8 +63,8 @@ impl Format {
         }
     }
 
-    /// The format a file's first bytes stand for; text that is not JSON is taken for CSV. An array of JSON is none: rows
-    /// are objects.
+    /// The format a file's first bytes stand for; text that is not JSON is taken for CSV. An array of JSON is none:
+    /// rows are objects.
     pub fn of_bytes(start: &[u8]) -> Option<Self> {
         let magics: [(&[u8], Self); 5] = [
             (b"\x93NUMPY", Self::Npy),

@@ -256,7 +256,9 @@ fn of_lines(text: &str, classes: usize, names: Option<&ClassNames>) -> Read<Vec<
     })
 }
 
-/// The cells of a line; between quotes a comma is itself, and a quote is doubled. `None` where a quote does not end.
+/// The cells of a line; between quotes a comma is itself, and a quote is doubled. `None` where a quote does not end:
+/// the crate `csv`, which comes with a feature of that name alone, would end it for us, and would not see one behind a
+/// space.
 fn cells(line: &str) -> Option<Vec<String>> {
     let (mut cells, mut cell, mut quoted) = (Vec::new(), String::new(), false);
     let mut characters = line.chars().peekable();

@@ -1,6 +1,6 @@
 //! The paper's Tables 2 and 4 to 6: coverage by size of set, pooled over splits, beside the printed counts.
 
-use conformax_study::{BenchmarkSummary, Record, paper};
+use conformax_study::{BenchmarkSummary, PooledStratum, paper, pooled_strata};
 
 use super::{Cell, Column, Records, Row, Table, exact, optional};
 use crate::number;
@@ -14,27 +14,6 @@ pub(crate) struct OfBenchmark {
     pub(crate) numbers: Vec<u32>,
     /// Level as printed, and its table.
     pub(crate) levels: Vec<(String, Table)>,
-}
-
-/// Sets of one size range over all splits.
-struct Pooled {
-    from: u64,
-    to: u64,
-    n: u64,
-    covered: u64,
-    /// How many of them are empty; 0 unless the range starts at 0.
-    empty: u64,
-    splits: u64,
-}
-
-impl Pooled {
-    fn coverage(&self) -> Option<f64> {
-        (self.n > 0).then(|| self.covered as f64 / self.n as f64)
-    }
-
-    fn per_split(&self) -> f64 {
-        self.n as f64 / self.splits.max(1) as f64
-    }
 }
 
 /// One group of tables per benchmark, for the page.
@@ -114,9 +93,9 @@ fn one(view: &View<'_>, benchmark: usize, levels: &[usize]) -> Table {
     };
     for &level in levels {
         let alpha = view.results.levels[level];
-        let pooled: Vec<Vec<Pooled>> = view
+        let pooled: Vec<Vec<PooledStratum>> = view
             .procedures()
-            .map(|(procedure, _)| pool(view.records(view::Cell { benchmark, procedure, level })))
+            .map(|(procedure, _)| pooled_strata(view.records(view::Cell { benchmark, procedure, level })))
             .collect();
         for stratum in 0..pooled.iter().map(Vec::len).max().unwrap_or(0) {
             let mut cells: Vec<Cell> = Vec::new();
@@ -164,29 +143,8 @@ fn one(view: &View<'_>, benchmark: usize, levels: &[usize]) -> Table {
     }
 }
 
-/// Adds up the strata of all splits; covered sets are whole numbers again once multiplied out.
-fn pool(records: &[&Record]) -> Vec<Pooled> {
-    let mut pooled: Vec<Pooled> = Vec::new();
-    for record in records {
-        // With ten classes no set has eleven labels.
-        for (i, stratum) in record.strata.iter().filter(|stratum| stratum.from <= stratum.to).enumerate() {
-            if pooled.len() == i {
-                let (from, to) = (stratum.from, stratum.to);
-                pooled.push(Pooled { from, to, n: 0, covered: 0, empty: 0, splits: records.len() as u64 });
-            }
-            let into = &mut pooled[i];
-            into.n += stratum.n;
-            into.covered += (stratum.coverage.unwrap_or(0.0) * stratum.n as f64).round() as u64;
-            if stratum.from == 0 {
-                into.empty += (record.empty_ratio * record.n_test as f64).round() as u64;
-            }
-        }
-    }
-    pooled
-}
-
-fn sizes(stratum: &Pooled) -> Cell {
-    let Pooled { from, to, .. } = stratum;
+fn sizes(stratum: &PooledStratum) -> Cell {
+    let PooledStratum { from, to, .. } = stratum;
     if from == to { from.to_string().into() } else { format!("{from}–{to}").into() }
 }
 
@@ -194,7 +152,7 @@ fn printed_cell(
     summary: &BenchmarkSummary,
     alpha: f64,
     procedure: &str,
-    ours: &Pooled,
+    ours: &PooledStratum,
 ) -> Option<(u64, Option<f64>)> {
     let column = paper::PROCEDURES.iter().position(|name| *name == procedure)?;
     let table = printed(summary).find(|table| table.alpha == alpha)?;
@@ -202,7 +160,7 @@ fn printed_cell(
     Some(row.cells[column])
 }
 
-fn shown(ours: &Pooled, paper: Option<(u64, Option<f64>)>) -> Cell {
+fn shown(ours: &PooledStratum, paper: Option<(u64, Option<f64>)>) -> Cell {
     let mut below = vec![if ours.n == 0 {
         "no such set".to_owned()
     } else {
@@ -257,22 +215,7 @@ fn notes(summary: &BenchmarkSummary, levels: impl Iterator<Item = f64>) -> Vec<S
 
 #[cfg(test)]
 mod tests {
-    use conformax_study::Stratum;
-
     use super::*;
-
-    #[test]
-    fn pools_counts_not_coverages() {
-        let record = |n, coverage| Record {
-            n_test: 100,
-            strata: vec![Stratum { from: 0, to: 1, n, coverage: Some(coverage) }],
-            ..Record::default()
-        };
-        let (first, second) = (record(10, 0.9), record(90, 0.5));
-        let pooled = pool(&[&first, &second]);
-        assert_eq!((pooled[0].n, pooled[0].covered), (100, 54));
-        assert_eq!(pooled[0].coverage(), Some(0.54));
-    }
 
     #[test]
     fn says_where_printed_counts_fall_short() {

@@ -49,6 +49,7 @@ pub(super) fn table(view: &View<'_>) -> Table {
         ]
         .into_iter()
         .chain(all_rows(view))
+        .chain(view.too_wide_note())
         .collect(),
         columns: vec![
             Column::text("Benchmark"),

@@ -57,16 +57,16 @@ export async function checkAllSets(page, results, check, where) {
     };
     const byId = (id) => document.getElementById(id);
     const seen = [];
-    const count = byId("try-a").options.length;
     for (const { value: benchmark } of [...byId("try-benchmark").options]) {
       change(byId("try-benchmark"), benchmark, "change");
+      const offered = [...byId("try-a").options].filter((option) => !option.disabled).map(({ value }) => value);
       for (let row = 0; row < document.querySelectorAll("[name=try-row]").length; row += 1) {
         document.querySelectorAll("[name=try-row]")[row].click();
         for (let level = 0; level <= Number(byId("try-alpha").max); level += 1) {
           change(byId("try-alpha"), level, "input");
-          for (let procedure = 0; procedure < count; procedure += 2) {
-            change(byId("try-a"), procedure, "change");
-            change(byId("try-b"), Math.min(procedure + 1, count - 1), "change");
+          for (let place = 0; place < offered.length; place += 2) {
+            change(byId("try-a"), offered[place], "change");
+            change(byId("try-b"), offered[Math.min(place + 1, offered.length - 1)], "change");
             seen.push(now());
           }
         }
@@ -78,6 +78,10 @@ export async function checkAllSets(page, results, check, where) {
   const rows = results.examples.reduce((sum, example) => sum + example.rows.length, 0);
   const wanted = rows * results.levels.length;
   check(pairs.size === wanted, `${where}: ${pairs.size} of ${wanted} rows and levels were compared`);
+  check(results.study !== "paper" || wanted >= 200, `${where}: the default study has ${wanted} rows and levels alone`);
+  const procedures = new Set(everything.flatMap(({ benchmark, sides }) => sides.map(({ procedure }) => `${benchmark} ${procedure}`)));
+  const answered = results.examples.filter(({ rows }) => rows.length > 0).flatMap((one) => one.procedures);
+  check(procedures.size === answered.length, `${where}: ${procedures.size} of ${answered.length} procedures were compared`);
   for (const now of everything) {
     const found = faults(results, now);
     check(found.length === 0, `${where}: ${found.slice(0, 2).join("; ")}`);
@@ -108,7 +112,7 @@ export async function checkByHand(page, results, check, where) {
     check(results.examples[now.benchmark].rows[now.row].kind === kind, `${where}: that row is not ${kind}`);
   }
   await page.selectOption("#try-a", "0");
-  await page.selectOption("#try-b", { index: (await page.$$("#try-b option")).length - 1 });
+  await page.selectOption("#try-b", await page.$$eval("#try-b option:enabled", (offered) => offered.at(-1).value));
   await agrees("choosing procedures");
   const count = () => page.$$eval("#try-labels li", (items) => items.filter((item) => !item.hidden).length);
   const few = await count();

@@ -1,7 +1,7 @@
 //! The page: valid HTML that needs nothing from outside, whatever a study contains.
 
 use conformax_report::{Options, render};
-use conformax_study::{AbsentBenchmark, Results, Verdict};
+use conformax_study::{AbsentBenchmark, Results, SELECTION_CLASSES, Verdict};
 use scraper::{Html, Selector};
 
 use crate::rendered::Rendered;
@@ -228,6 +228,19 @@ fn a_name_cannot_break_out_of_the_page() {
         assert_eq!(examples["procedures"][0]["name"], name);
         let numbers: serde_json::Value = serde_json::from_str(&texts(&html, "#numbers")[0]).unwrap();
         assert_eq!(numbers["procedures"][0], name);
+    }
+}
+
+#[test]
+fn says_where_classes_are_too_many_for_all_rows_to_choose() {
+    let mut results = synthetic::results();
+    results.benchmarks[0].classes = SELECTION_CLASSES as u64 + 1;
+    results.tuned.retain(|record| record.benchmark != "cifar10");
+    results.tuning_ways.retain(|way| way.benchmark != "cifar10");
+    let html = page(results);
+    let note = "All rows do not choose on CIFAR-10: with more than 2,000 classes";
+    for section in ["#level .note", "#tuning .note"] {
+        assert!(texts(&html, section).iter().any(|text| text.contains(note)), "{section}");
     }
 }
 

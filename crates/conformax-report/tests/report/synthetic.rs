@@ -265,8 +265,8 @@ fn tuning(results: &mut Results, b: usize, name: &str) {
     }
 }
 
-/// Three rows of each kind, as the library answers about them; the last level of RAPS has full sets. What all rows choose
-/// goes by the score of `opt-entmax`.
+/// Three rows of each kind, as the library answers about them; the last level of RAPS has full sets. What all rows
+/// choose goes by the score of `opt-entmax`.
 fn examples(b: usize, name: &str, classes: usize) -> Examples {
     let named = |name: &str| ScoreSpec::named(name, Parameters::default()).unwrap();
     let entmax = |gamma: f64| ScoreSpec::Entmax(EntmaxScore { gamma: Gamma::new(gamma).unwrap() });

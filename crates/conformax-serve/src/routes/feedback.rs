@@ -47,8 +47,8 @@ impl Outcome {
 /// Bytes of labels, some hundreds, that are taken in within about a millisecond.
 const SMALL: usize = 16 << 10;
 
-/// Labels that are taken in together, with one write to the journal and one turn at the stream: between two such, others
-/// get theirs.
+/// Labels that are taken in together, with one write to the journal and one turn at the stream: between two such,
+/// others get theirs.
 const TOGETHER: usize = 256;
 
 pub(super) async fn feedback(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {

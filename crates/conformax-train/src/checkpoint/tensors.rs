@@ -131,7 +131,8 @@ impl<'a> File<'a> {
     }
 }
 
-/// BERT's first checkpoints, `bert-base-uncased` among them, came from TensorFlow and kept its names for normalisations.
+/// BERT's first checkpoints, `bert-base-uncased` among them, came from TensorFlow and kept its names for
+/// normalisations.
 fn first_spelling(tensor: &str) -> String {
     tensor.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
 }

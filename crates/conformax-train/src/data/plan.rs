@@ -1,7 +1,7 @@
 //! `Plan`: which rows make the batch of each step, and how they are changed at random.
 //!
-//! Everything random is a function of the seed, the epoch and the row. A batch can therefore be made at any time, by any
-//! thread, and again after a run was interrupted.
+//! Everything random is a function of the seed, the epoch and the row. A batch can therefore be made at any time, by
+//! any thread, and again after a run was interrupted.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -103,8 +103,8 @@ impl Plan {
         rows
     }
 
-    /// Brings rows of like length together, since a batch is padded to its longest row: inside each of a few stretches of
-    /// the epoch rows are sorted, and then its batches are put into a random order. The last batch, which may be of
+    /// Brings rows of like length together, since a batch is padded to its longest row: inside each of a few stretches
+    /// of the epoch rows are sorted, and then its batches are put into a random order. The last batch, which may be of
     /// another size, keeps its rows and its place.
     fn by_length(&self, rows: &mut [usize], draws: &mut Generator) {
         /// Batches of a stretch: enough of them to find likes, few enough that an epoch stays mixed.

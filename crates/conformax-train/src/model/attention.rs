@@ -1,7 +1,7 @@
 //! Multi-head self-attention as BERT and ViT use it.
 //!
-//! Burn's own drops attention scores before the softmax; these models drop weights after it, and a checkpoint fine-tunes
-//! differently when that is changed.
+//! Burn's own drops attention scores before the softmax; these models drop weights after it, and a checkpoint
+//! fine-tunes differently when that is changed.
 
 use burn::module::Module;
 use burn::tensor::activation::softmax;

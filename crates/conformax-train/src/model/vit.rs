@@ -138,8 +138,8 @@ impl<B: Kernels> Vit<B> {
         self.head.forward(self.norm.forward(first))
     }
 
-    /// The same for images of another height and width: positions learnt for one grid of patches are interpolated to the
-    /// other.
+    /// The same for images of another height and width: positions learnt for one grid of patches are interpolated to
+    /// the other.
     pub fn for_images(mut self, [height, width]: [usize; 2]) -> Self {
         let embeddings = &mut self.embeddings;
         let side = embeddings.patches.weight.dims()[2];

@@ -1,4 +1,5 @@
-//! `Progress`: how far a run is. `progress.json` names the checkpoint that goes with it, so that the two cannot disagree.
+//! `Progress`: how far a run is. `progress.json` names the checkpoint that goes with it, so that the two cannot
+//! disagree.
 
 use std::fmt;
 

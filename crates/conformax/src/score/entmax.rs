@@ -259,8 +259,8 @@ fn slack(classes: usize) -> f64 {
     SLACK.max(30.0 * f64::EPSILON * classes as f64)
 }
 
-/// No norm of order δ ≥ 1 of ratios up to 1, of which one is 1, exceeds this: a few multiplications, and close where one of
-/// them outweighs the others. For `r ≤ 1` and `f ≤ 1`, `r^f ≤ 1 − f(1 − r)`; and `(1 + p)^(1/δ) ≤ 1 + p/δ`.
+/// No norm of order δ ≥ 1 of ratios up to 1, of which one is 1, exceeds this: a few multiplications, and close where
+/// one of them outweighs the others. For `r ≤ 1` and `f ≤ 1`, `r^f ≤ 1 − f(1 − r)`; and `(1 + p)^(1/δ) ≤ 1 + p/δ`.
 fn norm_at_most(ratios: impl Iterator<Item = f64>, delta: f64) -> f64 {
     const MOST_FACTORS: f64 = 8.0;
     let whole = delta.floor().min(MOST_FACTORS);

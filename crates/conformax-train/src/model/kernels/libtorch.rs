@@ -3,8 +3,8 @@
 //! Burn differentiates one operation at a time, and for several of these it knows neither the fused forward nor the
 //! fused backward kernel. So a whole layer is one operation to Burn: LibTorch computes it with its own record of
 //! gradients, and when Burn asks for the gradients of the layer, it follows that record. In half precision matrix
-//! products and convolutions are in bfloat16, as PyTorch's autocast does it, and so is what follows a convolution in its
-//! stage; sums, other norms and everything between layers stay in f32.
+//! products and convolutions are in bfloat16, as PyTorch's autocast does it, and so is what follows a convolution in
+//! its stage; sums, other norms and everything between layers stay in f32.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
