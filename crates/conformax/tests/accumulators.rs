@@ -8,9 +8,9 @@ use crate::common::data::Data;
 use crate::common::entmax;
 use conformax::{
     Alpha, Calibrator, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits, Loss, Masked,
-    PairCounter, PredictionSets, Predictor, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep, SizeCounter,
-    Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores, WinnerCounter, entmax_grid,
-    row_fingerprints,
+    PairCounter, PredictionSets, Predictor, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec, SearchStep,
+    SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores, WinnerCounter,
+    entmax_grid, row_fingerprints,
 };
 
 fn alpha(value: f64) -> Alpha {
