@@ -151,7 +151,6 @@ impl Evaluator {
 
     /// Takes in rows whose sets were found elsewhere: offsets and labels of each level, true labels and fingerprints.
     #[pyo3(signature = (sets, labels, fingerprints, *, groups=None))]
-    #[expect(clippy::type_complexity, reason = "a list of pairs of arrays")]
     fn extend_with_sets<'py>(
         &self,
         py: Python<'py>,

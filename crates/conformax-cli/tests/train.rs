@@ -130,6 +130,28 @@ fn another_config_does_not_touch_the_run() {
     assert!(before == std::fs::read(folder.path().join("run/model.safetensors")).unwrap());
 }
 
+/// Of so many epochs that no machine is fast enough.
+#[cfg(unix)]
+#[test]
+fn warns_of_hours_on_the_cpu_and_keeps_what_was_done_when_it_is_ended() {
+    use std::io::{BufRead, BufReader};
+    let folder = folder("epochs = 1_000_000_000_000\nbatch_size = 16\nlearning_rate = 5e-3");
+    let mut command = conformax(folder.path(), &["train", "small.toml", "-o", "run"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    // After the second step of three, and so before the first epoch's line.
+    let first = told.find(|line| line.contains("this takes about") || line.contains("epoch 1/"));
+    let sent = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    let rest: Vec<String> = told.collect();
+    assert!(sent.success() && child.wait().unwrap().code() == Some(2), "{rest:?}");
+    let first = first.unwrap();
+    let wanted = [" d ", " on the CPU", "--device cuda", "configs/cifar10-small.toml", "Ctrl-C"];
+    assert!(wanted.iter().all(|wanted| first.contains(wanted)), "{first}");
+    assert!(rest.last().unwrap().contains("the same command goes on from there"), "{rest:?}");
+    let kept = std::fs::read_to_string(folder.path().join("run/progress.json")).unwrap();
+    assert!(kept.contains("\"step\": "), "{kept}");
+}
+
 #[test]
 fn names_the_build_that_has_gpus() {
     let folder = folder("epochs = 1\nbatch_size = 16\nlearning_rate = 5e-3");

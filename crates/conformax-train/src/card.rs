@@ -101,3 +101,48 @@ impl Card {
         )
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_the_commit_where_the_build_knows_it() {
+        let text = "seed = 1\ndata = { format = \"cifar10\", path = \"cifar10\" }\nmodel = { name = \"cnn\" }\n\
+                    training = { epochs = 1, batch_size = 16, learning_rate = 1e-3 }";
+        let made_by = |commit| Card {
+            version: "1.2.3",
+            commit,
+            hashes: Hashes { data: "ab".to_owned(), checkpoint: None },
+            device: "cpu".to_owned(),
+            config: Config::parse(text, "small.toml").unwrap(),
+            class_names: vec!["cat".to_owned(), "dog".to_owned()],
+            rows: Rows { train: 4, validation: 2, test: 2 },
+            test_accuracy: 0.5,
+            best: Best { epoch: 1, validation_loss: None, validation_accuracy: None },
+            ending: Ending::AllEpochs,
+            steps: 1,
+            steps_per_second: 2.0,
+            curve: Curve::default(),
+        };
+        for (commit, told) in [(Some("0123456789ab"), "0123456789ab"), (None, "unknown")] {
+            let card = made_by(commit);
+            let line = format!("| made by | conformax 1.2.3, commit {told} |\n");
+            assert!(card.markdown().contains(&line), "{}", card.markdown());
+            let json: serde_json::Value = serde_json::from_slice(&card.json()).unwrap();
+            assert_eq!(json["commit"].as_str(), commit);
+        }
+    }
+
+    /// The script of the build asks git, and only for a release: others would be stale after every commit.
+    #[test]
+    fn a_release_is_built_from_a_commit() {
+        let known = option_env!("CONFORMAX_COMMIT").is_some();
+        assert_eq!(known, !cfg!(debug_assertions) && in_a_repository());
+    }
+
+    fn in_a_repository() -> bool {
+        let asked = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output();
+        asked.is_ok_and(|told| told.status.success())
+    }
+}
