@@ -512,8 +512,8 @@ fn warn_of_few_in_groups(model: &Model, levels: &[KeptLevel], console: &mut Cons
     }
 }
 
-/// True labels of probability zero score infinity; where too many do, so does the threshold. `counted` is how many there
-/// are, where the model has no scores to say so.
+/// True labels of probability zero score infinity; where too many do, so does the threshold. `counted` is how many
+/// there are, where the model has no scores to say so.
 fn warn_of_impossible_labels(model: &Model, counted: Option<u64>, console: &mut Console<'_>) {
     for kept in &model.levels {
         let (alpha, found) = (kept.alpha(), model.impossible(kept));

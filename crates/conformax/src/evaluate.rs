@@ -264,9 +264,9 @@ impl<S: Score> Evaluator<S> {
         Ok(())
     }
 
-    /// Takes in rows whose sets were found elsewhere, on a GPU say: those that each predictor gives them, with their true
-    /// labels, their fingerprints and, where they are counted by groups that come with rows, those. An error names the row
-    /// in the whole and leaves everything as it was.
+    /// Takes in rows whose sets were found elsewhere, on a GPU say: those that each predictor gives them, with their
+    /// true labels, their fingerprints and, where they are counted by groups that come with rows, those. An error names
+    /// the row in the whole and leaves everything as it was.
     ///
     /// ```
     /// use conformax::{EntmaxScore, Evaluator, Logits, Predictor, Thresholds, row_fingerprints};

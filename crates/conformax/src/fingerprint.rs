@@ -260,8 +260,8 @@ impl Whole {
     }
 }
 
-/// Rows of fewer kinds than this may come as often as other rows do, kind by kind, by chance. Of 16 kinds and more they do
-/// so less than twice in a million times, however common each is: the largest probability is that of 16 rows all
+/// Rows of fewer kinds than this may come as often as other rows do, kind by kind, by chance. Of 16 kinds and more they
+/// do so less than twice in a million times, however common each is: the largest probability is that of 16 rows all
 /// different, `16!/16¹⁶`.
 const FEWEST_DIFFERENT: usize = 16;
 

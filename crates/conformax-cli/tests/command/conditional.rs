@@ -203,8 +203,8 @@ fn rows_of_a_model_by_a_column_are_counted_by_another() {
     assert!(error.contains("team"), "{error}");
 }
 
-/// Two of a model's groups have so few rows that their sets are full and a miss would break their law. Others of the same
-/// number are not these: a few misses among many rows are nothing to them.
+/// Two of a model's groups have so few rows that their sets are full and a miss would break their law. Others of the
+/// same number are not these: a few misses among many rows are nothing to them.
 #[test]
 fn other_groups_of_the_same_number_have_no_law_of_their_own() {
     let (folder, file) = with_methods();

@@ -145,7 +145,8 @@ fn an_alarm_is_told_of_and_may_end_the_run() {
     assert_eq!(format!("{}{}", stopped.out, second.out), ran.out);
 }
 
-/// A run whose answers nobody reads ends as `predict` does, its state left; one that waits for the alarm goes on for it.
+/// A run whose answers nobody reads ends as `predict` does, its state left; one that waits for the alarm goes on for
+/// it.
 #[test]
 fn answers_that_nobody_reads_change_neither_the_state_nor_the_verdict() {
     let folder = Folder::with_model();

@@ -210,8 +210,8 @@ fn known_weights_keep_coverage_under_shift_and_nothing_less_does() {
         };
         covered[2] += u32::from(gap <= apart(&sorted));
         let together = WeightedScores::new(calibrating).unwrap();
-        // The other way round no threshold is lower, so that nothing is missed: the heaviest weights stand last, and the
-        // sum up to any score is the least there can be.
+        // The other way round no threshold is lower, so that nothing is missed: the heaviest weights stand last, and
+        // the sum up to any score is the least there can be.
         sorted.reverse();
         assert!(apart(&sorted) >= together.threshold(level, weight));
         // The test row's own weight left out.

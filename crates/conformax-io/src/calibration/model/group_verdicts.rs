@@ -55,8 +55,8 @@ impl Model {
         }
     }
 
-    /// The threshold of each class, cluster or group, in their order; none where all rows share one, or where it goes by
-    /// the weight of the row.
+    /// The threshold of each class, cluster or group, in their order; none where all rows share one, or where it goes
+    /// by the weight of the row.
     pub fn group_thresholds(&self, kept: &KeptLevel) -> Vec<f64> {
         match (&self.scheme, &kept.thresholds) {
             // Those of clusters are kept by label.
@@ -71,8 +71,8 @@ impl Model {
         }
     }
 
-    /// The group of the classes of no cluster, where there are some. They go by the rows of all, and nothing is promised
-    /// of them: neither of each, nor of all rows together.
+    /// The group of the classes of no cluster, where there are some. They go by the rows of all, and nothing is
+    /// promised of them: neither of each, nor of all rows together.
     pub fn no_cluster(&self) -> Option<usize> {
         match &self.scheme {
             Scheme::Groups(taxonomy @ Taxonomy::Cluster(clusters)) if clusters.contains(&None) => {
