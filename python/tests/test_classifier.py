@@ -208,11 +208,13 @@ def test_impossible_labels_have_no_p_value_and_no_part_in_tuning_where_never(row
         assert 9 not in cp.predict_set(masked).indices
     with pytest.raises(ValueError, match=f"the true label 9 of row {row} has logit -inf"):
         SplitConformalClassifier(masked="never").tune(masked, labels, rows="all")
-    # A candidate whose threshold is infinite has sets of 9 labels, not of 10.
+    # A candidate whose threshold is infinite, since gaps are beyond all numbers, has sets of 9 labels, not of 10.
+    far = np.zeros((60, 10))
+    far[:, 0], far[:, 1], far[:, 9] = 1e308, -1e308, -np.inf
     sizes = {}
     for policy in ("allowed", "never"):
-        with pytest.warns(ConformaxWarning):
-            cp = SplitConformalClassifier(alpha=0.01, masked=policy).tune(given[0][:60], given[1][:60])
+        with pytest.warns(ConformaxWarning, match="36 of 36 true labels have logit -inf or a gap beyond all numbers"):
+            cp = SplitConformalClassifier(alpha=0.1, masked=policy).tune(far, np.ones(60, dtype=int))
         sizes[policy] = [candidate["average_size"] for candidate in cp.tuning_["candidates"]]
     assert set(sizes["allowed"]) == {10.0} and set(sizes["never"]) == {9.0}
 
