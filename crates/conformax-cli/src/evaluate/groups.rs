@@ -106,8 +106,8 @@ pub(super) struct GroupEvaluation {
     interval: Option<(f64, f64)>,
     #[serde(skip)]
     pub(super) tally: GroupTally,
-    #[serde(skip)]
     /// Where there is something that its coverage is held to.
+    #[serde(skip)]
     pub(super) verdict: Option<Verdict>,
 }
 
