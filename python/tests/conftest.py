@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+# Without it scikit-learn leaves out one of its checks of estimators; SciPy reads it when it is imported.
+os.environ["SCIPY_ARRAY_API"] = "1"
+
 # Spark has an environment of its own, in which `scripts/check-spark` runs its tests.
 collect_ignore = [] if importlib.util.find_spec("pyspark") else ["spark"]
 

@@ -226,6 +226,16 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn a_request_without_rows_is_answered() {
+        let folder = tempfile::tempdir().unwrap();
+        let app = app(folder.path(), Limits::default());
+        let none = request("busy", "{\"rows\":[]}", 0);
+        let answer = text(predict::predict(State(Arc::clone(&app)), none).await).await;
+        assert!(answer.contains("\"sets\":[]"), "{answer}");
+        assert_eq!(app.models.get(Some("busy")).unwrap().appended(), 0);
+    }
+
     /// Others get at the model between two pieces. No name that is made is one that a later piece has.
     #[tokio::test]
     async fn many_rows_are_taken_in_by_pieces() {

@@ -102,6 +102,26 @@ fn columns_may_have_other_names() {
     assert!(message.contains("hint: name the right one with --logits-column"), "{message}");
 }
 
+/// A header that counts names nothing, and classes without names are known by their numbers.
+#[test]
+fn columns_that_bear_other_numbers_are_other_classes() {
+    let folder = Folder::empty();
+    let row = |row: usize| format!("{}.5,{}.5,1.5,{}\n", row % 5, row % 3, row % 3);
+    folder.write("cal.csv", "0,1,2,label\n".to_owned() + &(0..30).map(row).collect::<String>());
+    folder.run("calibrate cal.csv --by class --alpha 0.3 -o model.json").ok();
+    folder.write("same.csv", "0,1,2\n1.5,2.5,3.5\n");
+    assert_eq!(folder.run("predict model.json same.csv").ok().out.lines().count(), 1);
+    for (header, message) in [
+        ("2,1,0", "class 0 is `2` here and `0` elsewhere"),
+        ("9,8,7", "class 0 is `9` here and `0` elsewhere"),
+        ("1,2,3", "class 0 is `1` here and `0` elsewhere"),
+    ] {
+        folder.write("other.csv", format!("{header}\n1.5,2.5,3.5\n"));
+        let told = folder.run("predict model.json other.csv").error();
+        assert!(told.contains(message), "{told}");
+    }
+}
+
 #[test]
 fn one_fingerprint_in_every_format() {
     let sample = Sample::new(40, 9);

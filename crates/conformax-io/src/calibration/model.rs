@@ -564,6 +564,11 @@ impl Model {
         }
         match (&self.names, source.names()) {
             (Some(wanted), Some(found)) => wanted.expect_same(found).in_file(path),
+            // Classes without names are known by their numbers, and columns that bear others are others.
+            (None, Some(found)) if found.as_slice().iter().all(|name| name.parse::<u64>().is_ok()) => {
+                let numbers = (0..wanted).map(|class| class.to_string()).collect();
+                ClassNames::new(numbers).and_then(|wanted| wanted.expect_same(found)).in_file(path)
+            }
             _ => Ok(()),
         }
     }

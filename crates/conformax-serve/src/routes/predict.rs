@@ -88,7 +88,7 @@ fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Resul
     };
     let moment = served.moment();
     // Every row gets its set before the first is remembered: a request that is refused leaves no trace.
-    let together = (TOGETHER / size_of_val(&rows.logits[..served.model.classes])).max(1);
+    let together = (TOGETHER / (size_of::<f64>() * served.model.classes)).max(1);
     let starts = (0..logits.len()).step_by(together);
     let pieces = starts.map(|start| start..logits.len().min(start + together));
     let sets = pieces.map(|rows| Ok((moment.predictor.predict(logits.rows(rows.clone()))?, rows)));
