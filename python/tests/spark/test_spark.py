@@ -213,10 +213,13 @@ def test_thresholds_alone_read_the_rows_once(data, tmp_path):
             note.write("1")
         yield from batches
 
-    df = data.repartition(5, "id").mapInArrow(noting, data.schema)
+    def kept(df):
+        return set(df.sparkSession.sparkContext._jsc.getPersistentRDDs())
+
+    df, before = data.repartition(5, "id").mapInArrow(noting, data.schema), kept(data)
     cs.calibrate(df, logits="logits", label="label", thresholds_only=True)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["1"] * 5
-    assert not list(data.sparkSession.sparkContext._jsc.getPersistentRDDs())
+    assert kept(data) == before
 
 
 def test_accumulators_of_one_size_are_merged_by_the_executors(data, model, monkeypatch):
