@@ -216,6 +216,7 @@ def test_thresholds_alone_read_the_rows_once(data, tmp_path):
     def kept(df):
         return set(df.sparkSession.sparkContext._jsc.getPersistentRDDs())
 
+    data.count()  # these rows are kept themselves, from their first use on
     df, before = data.repartition(5, "id").mapInArrow(noting, data.schema), kept(data)
     cs.calibrate(df, logits="logits", label="label", thresholds_only=True)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["1"] * 5
