@@ -21,7 +21,7 @@ use burn_tch::{LibTorch, TchTensor};
 use tch::{Kind, Tensor as Torch};
 
 use super::Kernels;
-use crate::model::cnn::{Convolution, Stage};
+use crate::model::cnn::{Convolution, PADDING, Stage};
 use crate::model::encoder::EncoderLayer;
 
 type Tracked = FloatTensor<Autodiff<LibTorch>>;
@@ -148,11 +148,11 @@ impl StageSizes {
 }
 
 fn compute_stage(inputs: &[Torch; 7], norms: &[BatchNorm; 2], sizes: &StageSizes) -> Torch {
-    const PADDING: [i64; 2] = [2, 2];
+    const AROUND: [i64; 2] = [PADDING as i64; 2];
     let narrow = |tensor: &Torch| tensor.to_kind(if sizes.half { Kind::BFloat16 } else { Kind::Float });
     let (x, weights) = (&inputs[0], inputs[1..].as_chunks::<3>().0);
     let x = weights.iter().zip(norms).fold(narrow(x), |x, ([kernel, gamma, beta], norm)| {
-        let x = x.conv2d(&narrow(kernel), None::<&Torch>, [1, 1], PADDING, [1, 1], 1);
+        let x = x.conv2d(&narrow(kernel), None::<&Torch>, [1, 1], AROUND, [1, 1], 1);
         let BatchNorm { mean, variance, momentum, epsilon } = norm;
         let (mean, variance, training) = (Some(mean), Some(variance), sizes.training);
         x.batch_norm(Some(gamma), Some(beta), mean, variance, training, *momentum, *epsilon, true).relu()
