@@ -1,12 +1,11 @@
 //! γ-entmax of every row: forward, backward, in γ, and the loss.
 
 use conformax::{Entmax, Gamma, Mass};
-use half::{bf16, f16};
 use numpy::{Element, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::{AnyView, Number, View, with_view};
+use crate::array::{AnyView, View, Width, with_view};
 use crate::error::value_error;
 use crate::score::one_per_row;
 use crate::work::{Beside, Places, Rows, each_block, rows_per_block, run};
@@ -22,23 +21,6 @@ pub fn entmax<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let entmax = Entmax::new(Gamma::new(gamma).map_err(value_error)?);
     with_view!(AnyView::of(logits)?, view => forward(py, entmax, view, n_threads))
-}
-
-/// A width of logits, and the width its probabilities come in.
-trait Width: conformax::Logit + Number {
-    type Out: Mass + Element + Default;
-}
-impl Width for f16 {
-    type Out = f32;
-}
-impl Width for bf16 {
-    type Out = f32;
-}
-impl Width for f32 {
-    type Out = f32;
-}
-impl Width for f64 {
-    type Out = f64;
 }
 
 fn forward<'py, T: Width>(

@@ -14,8 +14,9 @@
 
 use std::ops::Range;
 
+use conformax::{Logit, Mass};
 use half::{bf16, f16};
-use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
+use numpy::{Element, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, dtype};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
@@ -32,6 +33,23 @@ unsafe impl Number for bf16 {}
 unsafe impl Number for f32 {}
 // SAFETY: as above.
 unsafe impl Number for f64 {}
+
+/// A width of logits, and the width in which NumPy gets probabilities and copies of them.
+pub trait Width: Logit + Number {
+    type Out: Mass + Element + Default;
+}
+impl Width for f16 {
+    type Out = f32;
+}
+impl Width for bf16 {
+    type Out = f32;
+}
+impl Width for f32 {
+    type Out = f32;
+}
+impl Width for f64 {
+    type Out = f64;
+}
 
 /// The memory of a matrix that Python owns. It may change at any time; it stays allocated while the array that is
 /// borrowed for `'a` lives.

@@ -18,7 +18,7 @@ use crate::error::value_error;
 use crate::extend::{Given, extend};
 use crate::law::{alpha_of, alphas_of};
 use crate::predict::{Packed, empty_named, masked_name, masked_named, probabilities_of, sets_of};
-use crate::probabilities::within_sets;
+use crate::probabilities::{Held, within_sets};
 use crate::score::{OwnedBeside, Score, one_per_row};
 use crate::work::{Rows, run};
 
@@ -250,7 +250,7 @@ impl Calibration {
         py: Python<'py>,
         alpha: &str,
         offsets: PyReadonlyArray1<'py, i64>,
-        logits: PyReadonlyArray1<'py, f64>,
+        logits: Held<'py>,
         groups: Option<PyReadonlyArray1<'py, u32>>,
         weights: Option<PyReadonlyArray1<'py, f64>>,
     ) -> PyResult<Bound<'py, PyArray1<f64>>> {

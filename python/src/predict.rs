@@ -1,18 +1,19 @@
 //! Logits and thresholds become sets, packed as offsets and labels.
 
 use conformax::{
-    Empty, Logit, Logits, Masked, PredictionSets, Predictor, ScoreSpec, Thresholds, predict_each,
+    Empty, Logits, Masked, Mass, PredictionSets, Predictor, ScoreSpec, Thresholds, predict_chunks,
 };
-use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
+use numpy::{Element, PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use crate::array::{AnyView, with_view};
+use crate::array::{AnyView, View, Width, with_view};
 use crate::score::{OwnedBeside, Score};
 use crate::work::{Rows, run};
 
-/// Offsets, labels, and the logits of these labels: what probabilities of the sets need.
-pub type Packed<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyArray1<f64>>);
+/// Offsets, labels, and a number for each label: its logit, as wide as the logits are and at least `float32`, or its
+/// probability.
+pub type Packed<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<u32>>, Bound<'py, PyAny>);
 
 /// The sets at each threshold: a list of (offsets, labels, the logits of these labels).
 #[pyfunction]
@@ -47,17 +48,42 @@ pub fn sets_of<'py>(
     n_threads: Option<usize>,
     first_row: usize,
 ) -> PyResult<Vec<Packed<'py>>> {
-    let sets = with_view!(view, view => run(py, n_threads, |stop| {
+    with_view!(view, view => sets_of_view(py, models, view, beside, n_threads, first_row))
+}
+
+fn sets_of_view<'py, T: Width>(
+    py: Python<'py>,
+    models: &[Predictor<ScoreSpec>],
+    view: View<'_, T>,
+    beside: &OwnedBeside,
+    n_threads: Option<usize>,
+    first_row: usize,
+) -> PyResult<Vec<Packed<'py>>> {
+    let sets = run(py, n_threads, |stop| {
         let rows = Rows { view, beside: beside.borrow(), first_row };
-        let mut whole: Vec<Joined> = models.iter().map(|_| Joined::default()).collect();
+        let mut whole: Vec<Joined<T::Out>> =
+            models.iter().map(|_| Joined::with_capacity(view.rows())).collect();
         rows.each(stop, |first, logits| {
-            let sets = predict_each(models, logits).map_err(|error| error.offset_rows((first_row + first) as u64))?;
-            whole.iter_mut().zip(sets).for_each(|(whole, sets)| whole.append(sets, logits));
-            Ok(())
+            let with_logits = |chunk, sets: Vec<PredictionSets>| -> Vec<_> {
+                sets.into_iter().map(|sets| (logits_of(&sets, chunk), sets)).collect()
+            };
+            let found = predict_chunks(models, logits, with_logits, |sets| {
+                whole.iter_mut().zip(&sets).for_each(|(whole, (numbers, sets))| whole.append(sets, numbers));
+            });
+            found.map_err(|error| error.offset_rows((first_row + first) as u64))
         })?;
         Ok(whole)
-    }))?;
+    })?;
     Ok(sets.into_iter().map(|sets| packed(py, sets)).collect())
+}
+
+/// The logits of the labels, so that probabilities can be had after the rows have gone.
+fn logits_of<T: Width>(sets: &PredictionSets, logits: Logits<'_, T>) -> Vec<T::Out> {
+    let mut numbers = Vec::with_capacity(sets.labels().len());
+    for (row, set) in logits.as_slice().chunks_exact(logits.classes()).zip(sets) {
+        numbers.extend(set.iter().map(|label| T::Out::from_f64(row[*label as usize].to_f64())));
+    }
+    numbers
 }
 
 /// The sets at a threshold with the probabilities of their labels: offsets, labels, probabilities.
@@ -94,11 +120,11 @@ pub fn probabilities_of<'py>(
 ) -> PyResult<Packed<'py>> {
     let whole = with_view!(view, view => run(py, n_threads, |stop| {
         let rows = Rows { view, beside: beside.borrow(), first_row };
-        let mut whole = Joined::default();
+        let mut whole = Joined::with_capacity(view.rows());
         rows.each(stop, |first, logits| {
             let found = model.predict_probabilities(logits);
             let (sets, p) = found.map_err(|error| error.offset_rows((first_row + first) as u64))?;
-            whole.append_with(sets, |numbers, _, _| numbers.extend(p));
+            whole.append(&sets, &p);
             Ok(())
         })?;
         Ok(whole)
@@ -134,45 +160,29 @@ pub fn empty_named(name: &str) -> PyResult<Empty> {
 }
 
 /// The sets of all blocks, end to end; offsets are signed, as SciPy and Arrow want them.
-#[derive(Default)]
-struct Joined {
+struct Joined<N> {
     offsets: Vec<i64>,
     labels: Vec<u32>,
     /// One for each label.
-    numbers: Vec<f64>,
+    numbers: Vec<N>,
 }
 
-impl Joined {
-    /// With the logits of the labels, so that probabilities can be had after the rows have gone.
-    fn append<T: Logit>(&mut self, sets: PredictionSets, logits: Logits<'_, T>) {
-        let (all, classes) = (logits.as_slice(), logits.classes());
-        self.append_with(sets, |numbers, offsets, labels| {
-            numbers.reserve(labels.len());
-            for (row, ends) in all.chunks_exact(classes).zip(offsets.windows(2)) {
-                numbers.extend(labels[ends[0]..ends[1]].iter().map(|label| row[*label as usize].to_f64()));
-            }
-        });
-    }
-
-    fn append_with(&mut self, sets: PredictionSets, more: impl FnOnce(&mut Vec<f64>, &[usize], &[u32])) {
-        let (_, offsets, mut labels) = sets.into_parts();
-        more(&mut self.numbers, &offsets, &labels);
-        if self.offsets.is_empty() {
-            // On 64-bit systems the memory serves as it is.
-            self.offsets = bytemuck::allocation::try_cast_vec(offsets)
-                .unwrap_or_else(|(_, offsets)| offsets.into_iter().map(|offset| offset as i64).collect());
-            self.labels = labels;
-        } else {
-            let start = self.labels.len() as i64;
-            self.offsets.extend(offsets[1..].iter().map(|offset| start + *offset as i64));
-            self.labels.append(&mut labels);
-        }
-    }
-}
-
-fn packed<'py>(py: Python<'py>, Joined { mut offsets, labels, numbers }: Joined) -> Packed<'py> {
-    if offsets.is_empty() {
+impl<N: Copy> Joined<N> {
+    fn with_capacity(rows: usize) -> Self {
+        let mut offsets = Vec::with_capacity(rows + 1);
         offsets.push(0);
+        Self { offsets, labels: Vec::with_capacity(rows), numbers: Vec::with_capacity(rows) }
     }
-    (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels), PyArray1::from_vec(py, numbers))
+
+    fn append(&mut self, sets: &PredictionSets, numbers: &[N]) {
+        let start = self.labels.len() as i64;
+        self.offsets.extend(sets.offsets()[1..].iter().map(|offset| start + *offset as i64));
+        self.labels.extend_from_slice(sets.labels());
+        self.numbers.extend_from_slice(numbers);
+    }
+}
+
+fn packed<N: Element>(py: Python<'_>, Joined { offsets, labels, numbers }: Joined<N>) -> Packed<'_> {
+    let numbers = PyArray1::from_vec(py, numbers).into_any();
+    (PyArray1::from_vec(py, offsets), PyArray1::from_vec(py, labels), numbers)
 }

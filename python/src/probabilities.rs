@@ -9,6 +9,22 @@ use crate::error::value_error;
 use crate::floats::by_default;
 use crate::score::Score;
 
+/// The logits of the labels of sets, as `predict` gives them.
+#[derive(FromPyObject)]
+pub enum Held<'py> {
+    Single(PyReadonlyArray1<'py, f32>),
+    Double(PyReadonlyArray1<'py, f64>),
+}
+
+impl Held<'_> {
+    fn to_vec(&self) -> Vec<f64> {
+        match self {
+            Self::Single(logits) => logits.as_array().iter().copied().map(f64::from).collect(),
+            Self::Double(logits) => logits.as_array().to_vec(),
+        }
+    }
+}
+
 /// The probabilities of the labels of packed sets, from the logits of these labels alone: they are best first, so that
 /// the top of the row is among them, and what lies outside a set has no part in its probabilities.
 #[pyfunction]
@@ -17,7 +33,7 @@ pub fn set_probabilities<'py>(
     score: &Score,
     threshold: f64,
     offsets: PyReadonlyArray1<'py, i64>,
-    logits: PyReadonlyArray1<'py, f64>,
+    logits: Held<'py>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
     let predictor = Predictor::new(score.spec, Thresholds::One(threshold));
     within_sets(py, &predictor, offsets, logits, None, None)
@@ -28,11 +44,11 @@ pub fn within_sets<'py>(
     py: Python<'py>,
     predictor: &Predictor<ScoreSpec>,
     offsets: PyReadonlyArray1<'py, i64>,
-    logits: PyReadonlyArray1<'py, f64>,
+    logits: Held<'py>,
     groups: Option<Vec<u32>>,
     weights: Option<Vec<f64>>,
 ) -> PyResult<Bound<'py, PyArray1<f64>>> {
-    let logits = logits.as_array().to_vec();
+    let logits = logits.to_vec();
     let offsets: Vec<usize> = offsets.as_array().iter().map(|place| *place as usize).collect();
     let found = py.detach(|| {
         by_default(|| {

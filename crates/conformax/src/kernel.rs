@@ -20,13 +20,15 @@ mod single;
 mod sort;
 
 pub(crate) use boundary::{boundary, clearly_within};
-pub(crate) use by_label::{MANY, Near, Scores, limit_of};
+pub(crate) use by_label::{Near, Scores, limit_of};
 pub use element::Element;
 pub(crate) use element::Wide;
 pub(crate) use exp_sum::{SINGLE_ERROR, exp_sum, exp_sum_in_single};
 pub(crate) use gaps::{Order, Picked, gap_norm, keep_lanes};
 pub(crate) use isa::{Isa, Kernel};
-pub(crate) use narrow::{Bounds, Growth, Leaders, NARROW, ROWS as TOGETHER, leaders};
+pub(crate) use narrow::{
+    Bounds, Growth, Leaders, Limit, Limits, LimitsByLabel, NARROW, ROWS as TOGETHER, leaders,
+};
 pub(crate) use norm_in_single::norm_in_single;
 pub(crate) use prefetch::prefetch;
 pub(crate) use row_max::{Fault, row_max, row_maxima};

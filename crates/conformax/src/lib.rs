@@ -88,7 +88,7 @@ pub use logits::{Labelled, Logit, Logits, Row};
 pub use metrics::{Intervals, LawIs, Metrics, Strata, Stratum, Tally, Verdict, evaluate, interval_of_share};
 pub use path::RegularizationPath;
 pub use policies::{Empty, Masked};
-pub use predict::{Predictor, predict_each};
+pub use predict::{Predictor, predict_chunks, predict_each};
 pub use prior::Prior;
 pub use random::Generator;
 pub use ranks::{RankChooser, Ranks};

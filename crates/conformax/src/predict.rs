@@ -4,7 +4,7 @@
 //! through the bounds that decide narrow rows many at a time and leave to it whatever is near a threshold.
 
 use crate::contest::{Rivals, contested_set};
-use crate::kernel::NARROW;
+use crate::kernel::{Bounds, NARROW};
 use crate::rows::{Narrow, drain_chunks, first_fault, read_rows, visit_narrow_rows, visit_rows};
 use crate::score::paths::{LabelScratch, Paths, Question, ask, known};
 use crate::score::{softmax_over, sort_best_first};
@@ -211,6 +211,28 @@ pub fn predict_each<S: Score, T: Logit>(
     Ok(whole)
 }
 
+/// The same chunk by chunk: `work` gets some consecutive rows with the sets of every predictor, on the thread that made
+/// them and while both are in its cache; `take` gets what came of it, in row order.
+///
+/// ```
+/// use conformax::{EntmaxScore, Logits, Predictor, Thresholds, predict_chunks};
+/// let model = Predictor::new(EntmaxScore::default(), Thresholds::One(2.0));
+/// let (logits, mut found) = (Logits::new(&[3.0_f32, 1.5, 0.0, 5.0], 2)?, Vec::new());
+/// predict_chunks(&[model], logits, |_, sets| sets[0].sizes().collect::<Vec<_>>(), |sizes| found.extend(sizes))?;
+/// assert_eq!(found, [2, 1]);
+/// # Ok::<(), conformax::Error>(())
+/// ```
+pub fn predict_chunks<S: Score, T: Logit, R: Send>(
+    predictors: &[Predictor<S>],
+    logits: Logits<'_, T>,
+    work: impl Fn(Logits<'_, T>, Vec<PredictionSets>) -> R + Sync + Send,
+    take: impl FnMut(R),
+) -> Result<()> {
+    let fits = predictors.iter().map(|predictor| predictor.expect(logits));
+    first_fault(fits, |row| read_rows(logits.rows(0..row)))?;
+    drain_chunks(logits, |first, chunk| Ok(work(chunk, sets_of_chunk(predictors, first, chunk)?)), take)
+}
+
 fn empty_sets<S>(predictors: &[Predictor<S>], classes: usize, rows: usize) -> Vec<PredictionSets> {
     predictors.iter().map(|_| PredictionSets::with_capacity(classes, rows)).collect()
 }
@@ -221,9 +243,7 @@ pub(crate) fn drain_sets<S: Score, T: Logit>(
     logits: Logits<'_, T>,
     take: impl FnMut(Vec<PredictionSets>),
 ) -> Result<()> {
-    let fits = predictors.iter().map(|predictor| predictor.expect(logits));
-    first_fault(fits, |row| read_rows(logits.rows(0..row)))?;
-    drain_chunks(logits, |first, chunk| sets_of_chunk(predictors, first, chunk), take)
+    predict_chunks(predictors, logits, |_, sets| sets, take)
 }
 
 /// The sets of every predictor for the rows of a chunk.
@@ -305,7 +325,7 @@ struct SetsOfChunk<'a, 'b, T> {
     sets: &'b mut PredictionSets,
 }
 
-impl<T: Logit> Question for SetsOfChunk<'_, '_, T> {
+impl<'a, T: Logit> Question for SetsOfChunk<'a, '_, T> {
     type Answer = Result<()>;
 
     #[inline]
@@ -315,22 +335,29 @@ impl<T: Logit> Question for SetsOfChunk<'_, '_, T> {
         let mut push = |row: Row<'_, T>, sets: &mut PredictionSets| {
             sets.push_with(|labels| set_of_row(score, rule, row, labels, &mut scratch));
         };
-        let bounds = match rule.thresholds {
-            Thresholds::One(threshold) if chunk.classes() <= NARROW && rule.ranks.is_none() => {
-                score.bounds(*threshold)
-            }
-            _ => None,
+        let push_narrow = |row: Narrow<'_, 'a, T>| match row {
+            Narrow::Set(len, leaders) => sets.push_leaders(len, leaders),
+            Narrow::Open(row) => push(row, sets),
         };
-        match bounds {
-            Some(bounds) => visit_narrow_rows(first, chunk, bounds, |row| match row {
-                Narrow::Set(len, leaders) => sets.push_leaders(len, leaders),
-                Narrow::Open(row) => push(row, sets),
-            }),
-            None => visit_rows(first, chunk, |_, row| {
-                push(row, sets);
-                Ok(())
-            }),
+        let is_narrow = chunk.classes() <= NARROW && rule.ranks.is_none();
+        match rule.thresholds {
+            Thresholds::One(threshold) if is_narrow => {
+                if let Some(bounds) = score.bounds(*threshold) {
+                    return visit_narrow_rows(first, chunk, bounds, push_narrow);
+                }
+            }
+            Thresholds::PerLabel(thresholds) if is_narrow && rule.label_bounds.are_finite() => {
+                if let Some(Bounds { growth, limits }) = score.bounds_by_label(thresholds) {
+                    let bounds = Bounds { growth, limits: &limits };
+                    return visit_narrow_rows(first, chunk, bounds, push_narrow);
+                }
+            }
+            _ => {}
         }
+        visit_rows(first, chunk, |_, row| {
+            push(row, sets);
+            Ok(())
+        })
     }
 }
 

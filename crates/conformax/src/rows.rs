@@ -3,7 +3,7 @@
 //! Rows are independent, so any split gives the same bits. Of several faults the one in the first row is
 //! reported, whichever thread met one first.
 
-use crate::kernel::{Bounds, Leaders, TOGETHER, leaders, prefetch, row_max, row_maxima};
+use crate::kernel::{Bounds, Leaders, Limits, TOGETHER, leaders, prefetch, row_max, row_maxima};
 use crate::logits::fault_in_row;
 use crate::{Error, Logit, Logits, Result, Row};
 
@@ -145,10 +145,10 @@ pub(crate) fn visit_rows<'a, T: Logit>(
 
 /// The same for narrow rows, each with what is known of its set before it is looked at by itself.
 #[inline]
-pub(crate) fn visit_narrow_rows<'a, T: Logit>(
+pub(crate) fn visit_narrow_rows<'a, T: Logit, L: Limits>(
     first: usize,
     chunk: Logits<'a, T>,
-    bounds: Bounds,
+    bounds: Bounds<L>,
     mut visit: impl FnMut(Narrow<'_, 'a, T>),
 ) -> Result<()> {
     let classes = chunk.classes();

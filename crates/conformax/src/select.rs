@@ -52,8 +52,8 @@ pub struct PairCounter<S> {
     pub(crate) rivals: Vec<Rival<S>>,
     /// The scores between, of every candidate, in the order rows came.
     pub(crate) between: Vec<Vec<f64>>,
-    /// What every row counts at its true label, in the order rows came: one entry for each candidate.
-    pub(crate) at_truth: Vec<AtTruth>,
+    /// What every row counts at its true label, of every candidate, in the order rows came.
+    pub(crate) at_truth: Vec<Vec<AtTruth>>,
     pub(crate) classes: usize,
     pub(crate) alpha: Alpha,
     pub(crate) masked: Masked,
@@ -140,13 +140,12 @@ impl<S: Score + Clone> PairCounter<S> {
             }
         });
         for chunk in chunks.map_err(|error| error.offset_rows(self.n))? {
-            let by_row = (0..chunk[0].at_truth.len())
-                .flat_map(|row| chunk.iter().map(move |counted| counted.at_truth[row]));
-            append(&mut self.at_truth, &by_row.collect::<Vec<_>>());
-            for ((rival, all), counted) in self.rivals.iter_mut().zip(&mut self.between).zip(chunk) {
+            let kept = self.between.iter_mut().zip(&mut self.at_truth);
+            for ((rival, (between, at_truth)), counted) in self.rivals.iter_mut().zip(kept).zip(chunk) {
                 rival.at_low += counted.at_low;
                 rival.at_high += counted.at_low + counted.between.len() as u64;
-                append(all, &counted.between);
+                append(between, &counted.between);
+                append(at_truth, &counted.at_truth);
             }
         }
         self.n += logits.len() as u64;
@@ -202,7 +201,7 @@ impl<S: Score + Clone> PairCounter<S> {
             mine.at_high += theirs.at_high;
         }
         self.between.iter_mut().zip(other.between).for_each(|(mine, theirs)| append(mine, &theirs));
-        append(&mut self.at_truth, &other.at_truth);
+        self.at_truth.iter_mut().zip(other.at_truth).for_each(|(mine, theirs)| append(mine, &theirs));
         self.n += other.n;
         Ok(())
     }
@@ -217,11 +216,11 @@ impl<S: Score + Clone> PairCounter<S> {
         let Self { rivals, between, at_truth, classes, alpha, masked, n, rows, .. } = self;
         let mut rivals = Rivals::new(rivals)?;
         let alive = rivals.alive(classes);
+        let left: Vec<usize> = (0..alive.len()).filter(|place| alive[*place]).collect();
         let mut wins = vec![0; alive.len()];
-        for row in at_truth.chunks_exact(alive.len()) {
-            let pairs = |place: &usize| row[*place].pairs(&rivals.all[*place]);
-            let left = (0..alive.len()).filter(|place| alive[*place]);
-            wins[left.min_by_key(pairs).expect("the leader is alive")] += 1;
+        for row in 0..n as usize {
+            let pairs = |place: &&usize| at_truth[**place][row].pairs(&rivals.all[**place]);
+            wins[*left.iter().min_by_key(pairs).expect("the leader is alive")] += 1;
         }
         let left = rivals.all.iter_mut().zip(between).zip(&alive).filter(|(_, alive)| **alive);
         for ((rival, mut between), _) in left {

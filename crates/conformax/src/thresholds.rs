@@ -102,6 +102,11 @@ impl LabelBounds {
             infinite: (0..).zip(thresholds).filter(|(_, q)| is_infinite(q)).map(|(label, _)| label).collect(),
         }
     }
+
+    /// Whether no label is in every set.
+    pub(crate) fn are_finite(&self) -> bool {
+        self.infinite.is_empty()
+    }
 }
 
 /// The thresholds of labels, with what is known of them.

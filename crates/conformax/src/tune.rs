@@ -315,8 +315,7 @@ impl<S: Score + Clone> Tuner<S> {
             rivals.iter_mut().for_each(|rival| rival.low = f64::INFINITY);
         }
         let (classes, alpha, masked, rows) = (self.classes, self.alpha, self.masked, self.rows.finish());
-        let between = vec![Vec::new(); rivals.len()];
-        let at_truth = Vec::new();
+        let (between, at_truth) = (vec![Vec::new(); rivals.len()], vec![Vec::new(); rivals.len()]);
         Ok(PairCounter { rivals, between, at_truth, classes, alpha, masked, scored, n: 0, rows })
     }
 }

@@ -88,6 +88,54 @@ fn a_threshold_that_is_a_score_takes_that_label_in() {
     }
 }
 
+/// Each label against its own threshold: far apart, equal, and scores of labels in the rows, with their neighbours.
+#[test]
+fn sets_by_label_are_the_definition_at_every_width() {
+    let mut generator = Generator::new(14, "narrow rows");
+    for classes in (1..=33).chain([48, 63, 64]) {
+        let data = rows(classes, &mut generator);
+        let singles: Vec<f32> = data.iter().map(|logit| *logit as f32).collect();
+        for gamma in GAMMAS {
+            for kind in 0..5 {
+                check_by_label(&data, (classes, gamma, kind), &mut generator);
+                check_by_label(&singles, (classes, gamma, kind), &mut generator);
+            }
+        }
+    }
+}
+
+fn check_by_label<T: Logit>(
+    data: &[T],
+    (classes, gamma, kind): (usize, f64, usize),
+    generator: &mut Generator,
+) {
+    let (logits, score) =
+        (Logits::new(data, classes).unwrap(), EntmaxScore { gamma: Gamma::new(gamma).unwrap() });
+    let mut below = |count: usize| generator.below(count as u64) as usize;
+    let thresholds: Vec<f64> = (0..classes as u32)
+        .map(|label| match kind {
+            0 => THRESHOLDS[below(THRESHOLDS.len())],
+            1 => [0.0, 0.3, 0.9, 1.7, 4.0][below(5)],
+            2 => 0.25 + below(8) as f64,
+            3 => [-1.0, f64::NEG_INFINITY, 0.0, 1e-3, 0.5][below(5)],
+            // What no estimate can decide.
+            _ => {
+                let score = score.score(logits.row(below(ROWS)).unwrap(), label);
+                let score = if score.is_finite() { score } else { 1.0 };
+                [score, score.next_down(), score.next_up()][below(3)]
+            }
+        })
+        .collect();
+    let sets = Predictor::new(score, Thresholds::PerLabel(thresholds.clone())).predict(logits).unwrap();
+    for (row, set) in data.chunks(classes).zip(sets.iter()) {
+        let row = Row::new(row).unwrap();
+        let is_in = |label: &u32| score.score(row, *label) <= thresholds[*label as usize];
+        let mut wanted: Vec<u32> = (0..classes as u32).filter(is_in).collect();
+        wanted.sort_by(|a, b| row.logit(*b).partial_cmp(&row.logit(*a)).unwrap().then(a.cmp(b)));
+        assert_eq!(set, wanted, "gamma {gamma}, {thresholds:?}, {row:?}");
+    }
+}
+
 #[test]
 fn the_first_row_at_fault_is_named() {
     for bad in [f32::NAN, f32::INFINITY] {

@@ -125,7 +125,7 @@ class Calibration:
         empty: str = "allowed",
         n_threads: int | None = None,
         first_row: int = 0,
-    ) -> list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]]: ...
+    ) -> list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[Any]]]: ...
     def predict_probabilities(
         self,
         alpha: str,
@@ -143,7 +143,7 @@ class Calibration:
         self,
         alpha: str,
         offsets: NDArray[np.int64],
-        logits: NDArray[np.float64],
+        logits: NDArray[np.float32] | NDArray[np.float64],
         *,
         groups: NDArray[np.uint32] | None = None,
         weights: NDArray[np.float64] | None = None,
@@ -373,7 +373,7 @@ def predict(
     empty: str = "allowed",
     n_threads: int | None = None,
     first_row: int = 0,
-) -> list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]]: ...
+) -> list[tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[Any]]]: ...
 def predict_probabilities(
     score: Score,
     threshold: float,
@@ -386,7 +386,7 @@ def predict_probabilities(
     first_row: int = 0,
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float64]]: ...
 def set_probabilities(
-    score: Score, threshold: float, offsets: NDArray[np.int64], logits: NDArray[np.float64]
+    score: Score, threshold: float, offsets: NDArray[np.int64], logits: NDArray[np.float32] | NDArray[np.float64]
 ) -> NDArray[np.float64]: ...
 def logarithms(numbers: NDArray[np.float64]) -> NDArray[np.float64]: ...
 def evaluate(

@@ -140,10 +140,12 @@ impl Framed for PairCounter<ScoreSpec> {
     fn write(&self, to: &mut Writer) {
         to.list(&self.rivals, write_rival);
         to.list(&self.between, |to, between| to.scores(between));
-        let mut by_row: Vec<&[AtTruth]> = self.at_truth.chunks_exact(self.rivals.len()).collect();
-        by_row.sort_unstable();
-        to.u64(self.at_truth.len() as u64);
-        by_row.iter().copied().flatten().for_each(|at_truth| to.u32(at_truth.0));
+        // Row by row, in an order that does not depend on the one in which rows came.
+        let of_row = |row: usize| self.at_truth.iter().map(move |of_rows| of_rows[row]);
+        let mut order: Vec<usize> = (0..self.n as usize).collect();
+        order.sort_unstable_by(|a, b| of_row(*a).cmp(of_row(*b)));
+        to.u64((order.len() * self.rivals.len()) as u64);
+        order.into_iter().flat_map(of_row).for_each(|at_truth| to.u32(at_truth.0));
         to.u64(self.classes as u64);
         write_alpha(to, self.alpha);
         to.u8(u8::from(self.masked == Masked::Never));
@@ -166,6 +168,8 @@ impl Framed for PairCounter<ScoreSpec> {
         if rivals.is_empty() || n > scored || !all_counted {
             return Err(from.fault("their counts are not those of the candidates"));
         }
+        let of_candidate = |place| at_truth.iter().skip(place).step_by(rivals.len()).copied().collect();
+        let at_truth = (0..rivals.len()).map(of_candidate).collect();
         Ok(Self { rivals, between, at_truth, classes, alpha, masked, scored, n, rows })
     }
 }

@@ -22,9 +22,6 @@ const WORD: usize = 32;
 /// Outcomes that are put together at once.
 const LANES: usize = 8;
 
-/// Rows of at least so many labels are worth the choice of an instruction set.
-pub(crate) const MANY: usize = 2 * WORD;
-
 /// How far limits are rounded up, relatively: far more than a gap in single precision is rounded.
 const LIMIT_SLACK: f64 = 1e-6;
 
@@ -119,29 +116,41 @@ impl<T: Element> Scores<'_, T> {
         }
     }
 
-    /// Gathers the labels that may be within their limits: no score is below the gap to the maximum, nor below the
-    /// tangent at the mean of the gaps that matter. Of the labels on top, whose score is 0, those within their limit
-    /// are appended to `out`.
-    pub(crate) fn gather(&self, limits: &[f32], largest: f64, near: &mut Near<T>, out: &mut Vec<u32>) {
+    /// The tangent at the mean of the gaps that matter; `None` where a pass costs more than it saves, or gives no
+    /// tangent.
+    pub(crate) fn tangent(&self, largest: f64) -> Option<Tangent<T>> {
+        if !matches!(self.order, Order::One | Order::Two) {
+            return None;
+        }
+        let (row, max) = (self.row, T::Wide::nearest(self.max));
+        let mean = Isa::best().dispatch(MeanGap { row, max, most: f32::nearest(largest) });
+        let pivot = T::Wide::nearest(self.max - f64::from(mean));
+        let fits = GAPS.contains(&(self.max - pivot.to_f64()));
+        fits.then(|| Tangent { pivot, known: self.known(pivot) })
+    }
+
+    /// Gathers the labels that may be within their limits: no score is below the gap to the maximum, nor below a
+    /// tangent. Of the labels on top, whose score is 0, those within their limit are appended to `out`.
+    pub(crate) fn gather(
+        &self,
+        limits: &[f32],
+        tangent: Option<Tangent<T>>,
+        near: &mut Near<T>,
+        out: &mut Vec<u32>,
+    ) {
         near.truncate(0);
         near.knowns.clear();
         near.knowns.push(Known { pivot: self.max, norm: 0.0, slope: 1.0 });
-        let (row, isa, max) = (self.row, Isa::best(), T::Wide::nearest(self.max));
-        let mut lines = None;
-        // Elsewhere a pass costs more than it saves, or gives no tangent.
-        if matches!(self.order, Order::One | Order::Two) {
-            let mean = isa.dispatch(MeanGap { row, max, most: f32::nearest(largest) });
-            let pivot = T::Wide::nearest(self.max - f64::from(mean));
-            if GAPS.contains(&(self.max - pivot.to_f64())) {
-                near.knowns.push(self.known(pivot));
-                lines = Some((pivot, Lines::of(self, &near.knowns, 1, 0.0)));
+        let (row, max, isa) = (self.row, T::Wide::nearest(self.max), Isa::best());
+        match tangent {
+            Some(Tangent { pivot, known }) => {
+                near.knowns.push(known);
+                let Lines { least, rise: [rise, _], .. } = Lines::of(self, &near.knowns, 1, 0.0);
+                let floor = Above { pivot, least, rise };
+                isa.dispatch(Gather { row, max, limits, floor, labels: &mut near.labels });
             }
+            None => isa.dispatch(Gather { row, max, limits, floor: Nothing, labels: &mut near.labels }),
         }
-        let (pivot, least, rise) = match lines {
-            Some((pivot, lines)) => (pivot, lines.least, lines.rise[0]),
-            None => (max, -1.0, 0.0),
-        };
-        isa.dispatch(Gather { row, max, limits, pivot, least, rise, labels: &mut near.labels });
         near.labels.retain(|label| {
             let on_top = row[*label as usize].widen() == max;
             if on_top {
@@ -151,9 +160,36 @@ impl<T: Element> Scores<'_, T> {
         });
         near.logits.extend(near.labels.iter().map(|label| row[*label as usize].widen()));
         near.limits.extend(near.labels.iter().map(|label| limits[*label as usize]));
-        if let Some((pivot, _)) = lines {
+        if let Some(Tangent { pivot, .. }) = tangent {
             let lines = Lines::of(self, &near.knowns, 1, near.lowest());
             near.verdicts(pivot, lines, out);
+        }
+    }
+
+    /// Settles the labels that `gather` found by their own scores in single precision, or by the definition `exact`:
+    /// members are appended to `out`.
+    pub(crate) fn settle_each(
+        &self,
+        thresholds: &[f64],
+        near: &Near<T>,
+        exact: impl Fn(u32) -> f64,
+        out: &mut Vec<u32>,
+    ) {
+        let error = 4.0 * self.error();
+        for (label, pivot) in near.labels.iter().zip(&near.logits) {
+            let threshold = thresholds[*label as usize];
+            let norm = match self.max - pivot.to_f64() {
+                gap if GAPS.contains(&gap) => self.known(*pivot).norm,
+                _ => f64::NAN,
+            };
+            let is_in = match norm {
+                norm if norm * (1.0 + error) <= threshold => true,
+                norm if norm * (1.0 - error) > threshold => false,
+                _ => exact(*label) <= threshold,
+            };
+            if is_in {
+                out.push(*label);
+            }
         }
     }
 
@@ -205,6 +241,13 @@ impl<T: Element> Scores<'_, T> {
         }
         near.len() == 0
     }
+}
+
+/// What one pivot says of a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Tangent<T: Element> {
+    pivot: T::Wide,
+    known: Known,
 }
 
 /// A score, and how fast scores rise below it.
@@ -290,7 +333,8 @@ impl<T: Element> Near<T> {
         self.limits.truncate(len);
     }
 
-    fn lowest(&self) -> f64 {
+    /// The lowest of their logits.
+    pub(crate) fn lowest(&self) -> f64 {
         self.logits.iter().fold(T::Wide::INFINITY, |low, logit| smaller(*logit, low)).to_f64()
     }
 
@@ -336,17 +380,44 @@ fn bits_of(outcomes: [u8; LANES]) -> u32 {
     (u64::from_le_bytes(outcomes).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
-struct Gather<'a, 'b, T: Element> {
+struct Gather<'a, 'b, T: Element, F> {
     row: &'a [T],
     max: T::Wide,
     limits: &'a [f32],
-    pivot: T::Wide,
-    least: f32,
-    rise: f32,
+    floor: F,
     labels: &'b mut Vec<u32>,
 }
 
-impl<T: Element> Kernel for Gather<'_, '_, T> {
+/// What scores lie above, beside their gaps to the maximum. A type, as a closure would not be inlined where the loop is
+/// compiled for another instruction set.
+trait Floor<W> {
+    fn under(&self, logit: W) -> f32;
+}
+
+struct Nothing;
+
+impl<W> Floor<W> for Nothing {
+    #[inline(always)]
+    fn under(&self, _: W) -> f32 {
+        f32::NEG_INFINITY
+    }
+}
+
+/// A tangent.
+struct Above<W> {
+    pivot: W,
+    least: f32,
+    rise: f32,
+}
+
+impl<W: Wide> Floor<W> for Above<W> {
+    #[inline(always)]
+    fn under(&self, logit: W) -> f32 {
+        self.least + self.rise * self.pivot.above(logit)
+    }
+}
+
+impl<T: Element, F: Floor<T::Wide>> Kernel for Gather<'_, '_, T, F> {
     type Output = ();
 
     #[inline(always)]
@@ -377,13 +448,12 @@ impl<T: Element> Kernel for Gather<'_, '_, T> {
     }
 }
 
-impl<T: Element> Gather<'_, '_, T> {
+impl<T: Element, F: Floor<T::Wide>> Gather<'_, '_, T, F> {
     /// No score is below this.
     #[inline(always)]
     fn least(&self, logit: T::Wide) -> f32 {
-        let gap = self.max.above(logit);
-        let line = self.least + self.rise * self.pivot.above(logit);
-        if line > gap { line } else { gap }
+        let (gap, floor) = (self.max.above(logit), self.floor.under(logit));
+        if floor > gap { floor } else { gap }
     }
 }
 

@@ -38,15 +38,80 @@ pub(crate) enum Growth {
     Unknown,
 }
 
-/// What decides whether a label is in a set. One whose gap to the best is beyond `distance` is out. Of the others the
-/// best two are in, and one further down is in where the growth is at most `inside`, out where it is beyond `outside`,
-/// and else undecided.
+/// What decides whether a label is in a set.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Bounds {
-    pub(crate) distance: f64,
+pub(crate) struct Bounds<L = Limit> {
+    /// Of ratios to the distance of the widest limit, where it is of ratios.
     pub(crate) growth: Growth,
+    pub(crate) limits: L,
+}
+
+/// How far a label may be. One whose gap to the best is beyond `distance` is out. Of the others the best two are in, and
+/// one further down is in where the growth is at most `inside`, out where it is beyond `outside`, and else undecided.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Limit {
+    pub(crate) distance: f64,
     pub(crate) inside: f64,
     pub(crate) outside: f64,
+}
+
+/// A limit for every label, and the widest of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LimitsByLabel {
+    distance: [f64; NARROW],
+    inside: [f64; NARROW],
+    outside: [f64; NARROW],
+    widest: Limit,
+}
+
+impl LimitsByLabel {
+    /// From the limits of the first labels; there is no other.
+    pub(crate) fn new(each: impl Iterator<Item = Limit>, widest: Limit) -> Self {
+        let never = [-1.0; NARROW];
+        let mut limits = Self { distance: never, inside: never, outside: never, widest };
+        for (label, limit) in each.enumerate() {
+            limits.distance[label] = limit.distance;
+            limits.inside[label] = limit.inside;
+            limits.outside[label] = limit.outside;
+        }
+        limits
+    }
+}
+
+/// One limit or several. A type, so that rows with one limit do not pay for the others.
+pub(crate) trait Limits: Copy {
+    const BY_LABEL: bool;
+    fn widest(&self) -> Limit;
+    fn of(&self, label: u64) -> Limit;
+}
+
+impl Limits for Limit {
+    const BY_LABEL: bool = false;
+
+    #[inline(always)]
+    fn widest(&self) -> Limit {
+        *self
+    }
+
+    #[inline(always)]
+    fn of(&self, _: u64) -> Limit {
+        *self
+    }
+}
+
+impl Limits for &LimitsByLabel {
+    const BY_LABEL: bool = true;
+
+    #[inline(always)]
+    fn widest(&self) -> Limit {
+        self.widest
+    }
+
+    #[inline(always)]
+    fn of(&self, label: u64) -> Limit {
+        let label = label as usize % NARROW;
+        Limit { distance: self.distance[label], inside: self.inside[label], outside: self.outside[label] }
+    }
 }
 
 /// The set of a narrow row. Labels beyond it are of no meaning.
@@ -75,39 +140,46 @@ impl Leaders {
     }
 }
 
-/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as are the last if they are too
-/// few to be taken together.
-pub(crate) fn leaders<T: Element>(data: &[T], classes: usize, bounds: Bounds, out: &mut Vec<Leaders>) {
+/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as is one without a label, and as
+/// are the last if they are too few to be taken together.
+pub(crate) fn leaders<T: Element, L: Limits>(
+    data: &[T],
+    classes: usize,
+    bounds: Bounds<L>,
+    out: &mut Vec<Leaders>,
+) {
     out.clear();
     Isa::best().dispatch(Narrow { data, classes, bounds, out });
 }
 
-struct Narrow<'a, 'b, T> {
+struct Narrow<'a, 'b, T, L> {
     data: &'a [T],
     classes: usize,
-    bounds: Bounds,
+    bounds: Bounds<L>,
     out: &'b mut Vec<Leaders>,
 }
 
-impl<T: Element> Kernel for Narrow<'_, '_, T> {
+impl<T: Element, L: Limits> Kernel for Narrow<'_, '_, T, L> {
     type Output = ();
 
     #[inline(always)]
     fn run(self) {
-        let Bounds { distance, growth, .. } = self.bounds;
+        let Bounds { growth, limits } = self.bounds;
+        let distance = limits.widest().distance;
         let scale = (1.0 / distance) as f32;
         match growth {
             Growth::Max => self.decide(Distance),
             Growth::Sum => self.decide(Sums::default()),
             Growth::Squares => self.decide(Squares::default()),
             Growth::Roots => self.decide(Ratios { scale, power: Root }),
+            Growth::Powers(delta) if L::BY_LABEL => self.decide(Ratios { scale, power: Powers(delta) }),
             Growth::Powers(delta) => self.decide(Enclosed::new(scale, delta, distance)),
             Growth::Unknown => self.decide(Unknown),
         }
     }
 }
 
-impl<T: Element> Narrow<'_, '_, T> {
+impl<T: Element, L: Limits> Narrow<'_, '_, T, L> {
     #[inline(always)]
     fn decide(self, growing: impl Growing) {
         let groups = self.data.chunks_exact(ROWS * self.classes);
@@ -115,7 +187,7 @@ impl<T: Element> Narrow<'_, '_, T> {
         let mut ranked = Ranked::NONE;
         for group in groups {
             ranked.rank(group, self.classes);
-            self.out.extend_from_slice(&decide(&ranked, group, self.classes, self.bounds, growing));
+            self.out.extend_from_slice(&decide(&ranked, group, self.classes, self.bounds.limits, growing));
         }
         self.out.extend(std::iter::repeat_n(Leaders::default(), rest));
     }
@@ -128,58 +200,69 @@ fn mask(holds: bool) -> u64 {
 }
 
 #[inline(always)]
-fn decide<T: Element, G: Growing>(
+fn decide<T: Element, G: Growing, L: Limits>(
     ranked: &Ranked,
     group: &[T],
     classes: usize,
-    bounds: Bounds,
+    limits: L,
     mut growing: G,
 ) -> [Leaders; ROWS] {
     let mut logits = [[T::Wide::NEG_INFINITY; ROWS]; MOST];
     logits[0] = ranked.logits(0, group, classes);
-    let (mut first, mut rest) = (ranked.labels(0), [0; ROWS]);
-    let (mut lens, mut inside, mut open) = ([1_u64; ROWS], [u64::MAX; ROWS], [0; ROWS]);
+    let mut held = Held { first: ranked.labels(0), rest: [0; ROWS], lens: [1; ROWS] };
+    let (widest, mut open) = (limits.widest(), [0; ROWS]);
+    if L::BY_LABEL {
+        for row in 0..ROWS {
+            let is_in = mask(limits.of(held.first[row]).distance >= 0.0);
+            held.first[row] &= is_in;
+            held.lens[row] &= is_in;
+        }
+    }
+    // Rows of which a label further down may be in.
+    let mut reach = [u64::MAX; ROWS];
     for place in 1..MOST {
         logits[place] = ranked.logits(place, group, classes);
+        let labels = ranked.labels(place);
         let mut near = [0; ROWS];
         for row in 0..ROWS {
-            near[row] =
-                inside[row] & mask(logits[0][row].to_f64() - logits[place][row].to_f64() <= bounds.distance);
+            let gap = logits[0][row].to_f64() - logits[place][row].to_f64();
+            reach[row] &= mask(gap <= widest.distance);
+            near[row] = reach[row];
+            if L::BY_LABEL {
+                near[row] &= mask(gap <= limits.of(labels[row]).distance);
+            }
         }
-        inside = near;
+        let mut is_in = near;
         if !G::IS_THE_DISTANCE {
             let grown = growing.at(&Near { logits: &logits, place, rows: near });
             // The second label's gap is every norm.
             for row in 0..if place > 1 { ROWS } else { 0 } {
-                inside[row] = near[row] & mask(grown[row] <= bounds.inside);
+                let limit = limits.of(labels[row]);
+                is_in[row] = near[row] & mask(grown[row] <= limit.inside);
                 // Nothing is known of what is no number.
-                open[row] |= near[row] & !inside[row] & !mask(grown[row] > bounds.outside);
+                open[row] |= near[row] & !is_in[row] & !mask(grown[row] > limit.outside);
+                // Scores rise down the ranking, so that nobody below a label that is out of the widest limit is in.
+                reach[row] &= if L::BY_LABEL { !mask(grown[row] > widest.outside) } else { is_in[row] };
             }
         }
         let mut any = 0;
         for row in 0..ROWS {
-            any |= inside[row];
+            any |= reach[row];
         }
-        // Scores rise down the ranking, so that nobody below a label that is out is in.
         if any == 0 {
             break;
         }
-        for row in 0..ROWS {
-            lens[row] = lens[row].wrapping_sub(inside[row]);
-        }
-        let labels = ranked.labels(place);
-        for row in 0..ROWS {
-            match place {
-                ..FIRST => first[row] |= labels[row] << (8 * place),
-                _ => rest[row] |= labels[row] << (8 * (place - FIRST)),
-            }
+        match L::BY_LABEL {
+            true => held.append(labels, is_in),
+            false => held.put(place, labels, is_in),
         }
     }
     let sound = ranked.sound(group, classes);
     let full = mask(classes > MOST);
+    let Held { first, mut rest, lens } = held;
     let mut leaders = [Leaders::default(); ROWS];
     for row in 0..ROWS {
-        let decided = sound[row] & !open[row] & !(full & inside[row]);
+        let decided = sound[row] & !open[row] & !(full & reach[row]);
         rest[row] |= (lens[row] & decided) << 56;
     }
     let (first, rest) = (whole(bytes(first)), whole(rest));
@@ -190,6 +273,41 @@ fn decide<T: Element, G: Growing>(
         leaders[row].rest = rest[row];
     }
     leaders
+}
+
+/// The labels of each row's set, a byte each, and how many they are.
+struct Held {
+    first: [u64; ROWS],
+    rest: [u64; ROWS],
+    lens: [u64; ROWS],
+}
+
+impl Held {
+    /// Puts labels where they stand in the ranking: sets without holes end at the last that is in.
+    #[inline(always)]
+    fn put(&mut self, place: usize, labels: [u64; ROWS], is_in: [u64; ROWS]) {
+        for row in 0..ROWS {
+            self.lens[row] = self.lens[row].wrapping_sub(is_in[row]);
+        }
+        for row in 0..ROWS {
+            match place {
+                ..FIRST => self.first[row] |= labels[row] << (8 * place),
+                _ => self.rest[row] |= labels[row] << (8 * (place - FIRST)),
+            }
+        }
+    }
+
+    /// Appends those that are in.
+    #[inline(always)]
+    fn append(&mut self, labels: [u64; ROWS], is_in: [u64; ROWS]) {
+        const FULL: u64 = FIRST as u64;
+        for row in 0..ROWS {
+            let (label, len) = (labels[row] & is_in[row], self.lens[row]);
+            self.first[row] |= if len < FULL { label << (8 * len) } else { 0 };
+            self.rest[row] |= if len >= FULL { label << (8 * (len - FULL)) } else { 0 };
+            self.lens[row] = len.wrapping_sub(is_in[row]);
+        }
+    }
 }
 
 #[inline(always)]

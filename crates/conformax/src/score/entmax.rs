@@ -11,8 +11,9 @@ use super::softmax::softmax_over;
 use super::{Score, sort_best_first};
 use crate::activation::normalize_gaps;
 use crate::kernel::{
-    Bounds, DELTAS_IN_SINGLE, Growth, NARROW, Order, THRESHOLDS_IN_SINGLE, boundary, clearly_within,
-    error_in_single, gap_norm, keep_lanes, labels_above, math, near_bits, shortlist, shortlist_at_most,
+    Bounds, DELTAS_IN_SINGLE, Growth, Limit, LimitsByLabel, NARROW, Order, THRESHOLDS_IN_SINGLE, boundary,
+    clearly_within, error_in_single, gap_norm, keep_lanes, labels_above, math, near_bits, shortlist,
+    shortlist_at_most,
 };
 use crate::spec::{Listed, Parameters};
 use crate::thresholds::ByLabel;
@@ -115,6 +116,10 @@ impl Paths for EntmaxScore {
     #[inline]
     fn bounds(&self, threshold: f64) -> Option<Bounds> {
         bounds(self.gamma, threshold)
+    }
+
+    fn bounds_by_label(&self, thresholds: &[f64]) -> Option<Bounds<LimitsByLabel>> {
+        bounds_by_label(self.gamma, thresholds)
     }
 
     fn set_by_label_into<T: Logit>(
@@ -283,7 +288,8 @@ fn bounds(gamma: Gamma, threshold: f64) -> Option<Bounds> {
     let distance = threshold;
     if threshold == 0.0 {
         // The top label and its ties, whatever the norm.
-        return Some(Bounds { distance, growth: Growth::Max, inside: 0.0, outside: 0.0 });
+        let limits = Limit { distance, inside: 0.0, outside: 0.0 };
+        return Some(Bounds { growth: Growth::Max, limits });
     }
     if !ESTIMATES_ARE_SAFE.contains(&threshold) {
         return None;
@@ -300,8 +306,45 @@ fn bounds(gamma: Gamma, threshold: f64) -> Option<Bounds> {
         }
         Order::Other { .. } => (Growth::Unknown, 0.0, 0.0),
     };
-    Some(Bounds { distance, growth, inside: limit * (1.0 - error), outside: limit * (1.0 + error) })
+    let limits = Limit { distance, inside: limit * (1.0 - error), outside: limit * (1.0 + error) };
+    Some(Bounds { growth, limits })
 }
+
+/// The bounds of [`Paths::bounds_by_label`]. Growths are those at the largest threshold.
+fn bounds_by_label(gamma: Gamma, thresholds: &[f64]) -> Option<Bounds<LimitsByLabel>> {
+    let largest = thresholds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let Bounds { growth, limits: widest } = bounds(gamma, largest)?;
+    let (delta, in_single) = (gamma.delta(), matches!(growth, Growth::Roots | Growth::Powers(_)));
+    // Half of the error is for terms of small sums, whose powers are of larger exponents.
+    let error = if in_single { 2.0 * error_in_single(delta) } else { SLACK };
+    let limit = |threshold: f64| {
+        let (limit, is_safe) = match growth {
+            Growth::Unknown => return None,
+            Growth::Max => (0.0, true),
+            Growth::Sum => (threshold, ESTIMATES_ARE_SAFE.contains(&threshold)),
+            Growth::Squares => (threshold * threshold, ESTIMATES_ARE_SAFE.contains(&threshold)),
+            Growth::Roots | Growth::Powers(_) => {
+                let limit = math::pow_unit(threshold / largest, delta);
+                (limit, limit > LEAST_IN_SINGLE && THRESHOLDS_IN_SINGLE.contains(&threshold))
+            }
+        };
+        Some(match threshold {
+            0.0 => Limit { distance: 0.0, inside: 0.0, outside: 0.0 },
+            0.0.. if is_safe => {
+                Limit { distance: threshold, inside: limit * (1.0 - error), outside: limit * (1.0 + error) }
+            }
+            // Undecided where a label is that near.
+            0.0.. => Limit { distance: threshold, inside: -1.0, outside: f64::INFINITY },
+            // No score is below 0.
+            _ => Limit { distance: -1.0, inside: -1.0, outside: -1.0 },
+        })
+    };
+    let each: Vec<Limit> = thresholds.iter().map(|threshold| limit(*threshold)).collect::<Option<_>>()?;
+    Some(Bounds { growth, limits: LimitsByLabel::new(each.into_iter(), widest) })
+}
+
+/// Sums of ratios in single precision that are told from each other.
+const LEAST_IN_SINGLE: f64 = 1e-9;
 
 /// Appends the label of the lowest bit of `near` and that of `others`, if it has one, best first.
 #[inline]
@@ -675,7 +718,7 @@ mod tests {
             let gamma = Gamma::new(gamma).unwrap();
             for threshold in [0.0, 1e-100, 0.5, 1.0, 50.0, 1e100] {
                 let bounds = bounds(gamma, threshold).unwrap();
-                assert_eq!(bounds.distance, threshold);
+                assert_eq!(bounds.limits.distance, threshold);
             }
             for threshold in [1e-200, 1e200, f64::INFINITY, f64::NAN] {
                 assert_eq!(bounds(gamma, threshold), None);

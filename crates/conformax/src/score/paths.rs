@@ -5,7 +5,7 @@
 
 use super::softmax::softmax_over;
 use super::sort_best_first;
-use crate::kernel::{Bounds, Near};
+use crate::kernel::{Bounds, LimitsByLabel, Near};
 use crate::thresholds::ByLabel;
 use crate::{Logit, Row, Score, ScoreSpec};
 
@@ -80,6 +80,12 @@ pub(crate) trait Paths: Score {
     #[inline]
     fn bounds(&self, threshold: f64) -> Option<Bounds> {
         let _ = threshold;
+        None
+    }
+
+    /// The same where every label has its own threshold, none of them infinite.
+    fn bounds_by_label(&self, thresholds: &[f64]) -> Option<Bounds<LimitsByLabel>> {
+        let _ = thresholds;
         None
     }
 

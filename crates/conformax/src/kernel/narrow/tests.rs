@@ -7,7 +7,7 @@ const ROUNDED: f64 = 1e-8;
 fn all_bounds(distance: f64) -> Vec<Bounds> {
     let bounds = |growth, limit: f64, error: f64| {
         let (inside, outside) = (limit * (1.0 - error), limit * (1.0 + error));
-        Bounds { distance, growth, inside, outside }
+        Bounds { growth, limits: Limit { distance, inside, outside } }
     };
     let mut all = vec![bounds(Growth::Max, 0.0, 0.0)];
     if distance > 0.0 {
@@ -22,9 +22,14 @@ fn all_bounds(distance: f64) -> Vec<Bounds> {
     all
 }
 
+/// All labels up to 1 below the best.
+fn near_ones() -> Bounds {
+    Bounds { growth: Growth::Max, limits: Limit { distance: 1.0, inside: 0.0, outside: 0.0 } }
+}
+
 /// How far a label with these gaps has grown, over its limit.
 fn grown(gaps: &[f64], bounds: Bounds) -> f64 {
-    let ratios = gaps.iter().map(|gap| gap / bounds.distance);
+    let ratios = gaps.iter().map(|gap| gap / bounds.limits.distance);
     match bounds.growth {
         _ if gaps.len() < 2 => 0.0,
         Growth::Max => 0.0,
@@ -45,7 +50,7 @@ fn plain<T: Element>(row: &[T], bounds: Bounds) -> (Vec<u32>, bool) {
     let (mut set, mut clear) = (Vec::new(), true);
     for (place, label) in order.iter().enumerate() {
         let gaps: Vec<f64> = order[..place].iter().map(|other| logit(*other) - logit(*label)).collect();
-        if gaps.first().is_some_and(|gap| !(*gap <= bounds.distance)) {
+        if gaps.first().is_some_and(|gap| !(*gap <= bounds.limits.distance)) {
             break;
         }
         let grown = grown(&gaps, bounds);
@@ -108,6 +113,32 @@ fn decides_as_the_plain_rule<T: Element>(data: &[T], classes: usize) {
     }
 }
 
+/// With one limit for all labels, rows that are decided have the set they have with that limit; and a label whose own
+/// limit lets nobody in is missing from it.
+fn decides_label_by_label<T: Element>(data: &[T], classes: usize) {
+    let never = Limit { distance: -1.0, inside: -1.0, outside: -1.0 };
+    for bounds in [0.0, 0.02, 0.4, 3.0, 20.0].into_iter().flat_map(all_bounds) {
+        let widest = bounds.limits;
+        for step in [1, 2] {
+            let each = (0..NARROW).map(|label| if label % step == 0 { widest } else { never });
+            let limits = &LimitsByLabel::new(each, widest);
+            let mut all = Vec::new();
+            for isa in Isa::available() {
+                let (mut out, growth) = (Vec::new(), bounds.growth);
+                isa.dispatch(Narrow { data, classes, bounds: Bounds { growth, limits }, out: &mut out });
+                all.push(out);
+            }
+            assert!(all.iter().all(|out| *out == all[0]), "instruction sets agree: {classes} {bounds:?}");
+            for (row, leaders) in data.chunks(classes).zip(&all[0]) {
+                let Some(found) = found(leaders) else { continue };
+                let mut wanted = plain(row, bounds).0;
+                wanted.retain(|label| *label as usize % step == 0);
+                assert_eq!(found, wanted, "{classes} {bounds:?} {row:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn decides_what_the_bounds_decide_on_every_instruction_set() {
     // Miri takes its time, and sees no more in many classes than in a few.
@@ -115,8 +146,11 @@ fn decides_what_the_bounds_decide_on_every_instruction_set() {
     let count = if cfg!(miri) { 9 } else { 43 };
     for &classes in widths {
         let data = rows(count, classes);
+        let singles: Vec<f32> = data.iter().map(|z| *z as f32).collect();
         decides_as_the_plain_rule(&data, classes);
-        decides_as_the_plain_rule(&data.iter().map(|z| *z as f32).collect::<Vec<_>>(), classes);
+        decides_as_the_plain_rule(&singles, classes);
+        decides_label_by_label(&data, classes);
+        decides_label_by_label(&singles, classes);
         #[cfg(feature = "half")]
         decides_as_the_plain_rule(&data.iter().map(|z| half::f16::from_f64(*z)).collect::<Vec<_>>(), classes);
     }
@@ -126,7 +160,7 @@ fn decides_what_the_bounds_decide_on_every_instruction_set() {
 /// equal there is nothing to see.
 #[test]
 fn logits_that_keys_cannot_tell_apart_are_left_open() {
-    let bounds = Bounds { distance: 1.0, growth: Growth::Max, inside: 0.0, outside: 0.0 };
+    let bounds = near_ones();
     for (top, next) in [(1.0_f64, 0.5_f64), (-1.0, -1.5), (0.3, 0.1)] {
         for close in [next.next_down(), next] {
             let mut data = vec![-9.0; ROWS * 12];
@@ -149,7 +183,7 @@ fn logits_that_keys_cannot_tell_apart_are_left_open() {
 
 #[test]
 fn leaves_what_may_be_at_fault_to_a_closer_look() {
-    let bounds = Bounds { distance: 1.0, growth: Growth::Max, inside: 0.0, outside: 0.0 };
+    let bounds = near_ones();
     for (place, bad) in (0..8).flat_map(|place| [f32::NAN, f32::INFINITY].map(|bad| (place, bad))) {
         for isa in Isa::available() {
             let mut data: Vec<f32> = (0..80).map(|i| ((i * 7919) % 1013) as f32 / 64.0).collect();
