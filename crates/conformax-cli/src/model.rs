@@ -82,7 +82,7 @@ impl Loaded {
             Scheme::Groups(_) | Scheme::LabelWeights(_) | Scheme::Risk(_) => {}
         }
         adjust(&mut options);
-        let source = Source::open(&data.data(), &options)?;
+        let source = Source::open(&data.data()?, &options)?;
         self.model.expect_classes(&source)?;
         Ok(source)
     }

@@ -194,7 +194,7 @@ fn summary(results: &Results) -> String {
     let reproduced = results.claims.iter().filter(|claim| claim.verdict == Verdict::Reproduced).count();
     let claims = of_claims(reproduced, results.claims.len());
     let took = results.provenance.duration_seconds;
-    let records = count(results.records.len() as u64);
+    let records = count((results.records.len() + results.tuned.len()) as u64);
     let benchmarks = match results.benchmarks.len() {
         1 => "1 benchmark".to_owned(),
         more => format!("{more} benchmarks"),

@@ -77,6 +77,30 @@ fn a_file_in_the_place_of_another_is_called_what_it_is() {
 }
 
 #[test]
+fn labels_of_their_own_go_with_logits_of_their_own() {
+    let folder = Folder::with_model();
+    let wanted = "labels.npy: --labels goes with --logits: name the file of the logits with --logits too";
+    let before = folder.names();
+    for words in [
+        "calibrate --labels labels.npy -o m.json",
+        "calibrate cal.npz --labels labels.npy -o m.json",
+        "evaluate model.json test.npz --labels labels.npy",
+        "evaluate model.json --labels labels.npy",
+        "split cal.npz --labels labels.npy --fractions 0.5,0.5 -o a.npz b.npz",
+        "split --labels labels.npy --fractions 0.5,0.5 -o a.npz b.npz",
+        "inspect cal.npz --labels labels.npy",
+        "compare --labels labels.npy",
+        "plan --by class --labels labels.npy",
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+    let message = folder.run("calibrate -o m.json").error();
+    assert!(message.contains("required arguments") && message.contains("<DATA>"), "{message}");
+}
+
+#[test]
 fn options_that_would_go_unheard_are_refused() {
     let folder = Folder::with_model();
     folder.run("calibrate cal.npz --partial -o part").ok();
