@@ -50,9 +50,10 @@ impl Loaded {
             return Err(Failure::of_file(&self.path, why));
         }
         self.model.calibration().ok_or_else(|| {
-            let why =
-                "it was saved without scores, which p-values need; calibrate again without --thresholds-only";
-            self.error(Problem::Model(why.to_owned())).into()
+            Failure::of_file(
+                &self.path,
+                "was saved without scores, which p-values need; calibrate again without --thresholds-only",
+            )
         })
     }
 

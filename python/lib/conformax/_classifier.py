@@ -175,6 +175,8 @@ class SplitConformalClassifier:
         self.pac = pac
         self.severity = severity
         self.cost = cost
+        if "classes" in aliases:
+            raise TypeError("classes come with the rows: give them to calibrate or tune, as classes=[…]")
         for name, value in canonical(aliases, lambda_=lambda_, k_reg=k_reg).items():
             setattr(self, name, value)
 

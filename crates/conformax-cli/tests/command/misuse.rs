@@ -69,6 +69,9 @@ fn a_file_in_the_place_of_another_is_called_what_it_is() {
         ("predict model.json model.json", "model.json: is a calibration file, not data"),
         ("calibrate part -o m.json", "part: is a part that `merge` puts together, not data"),
         ("inspect part", "part: is a part that `merge` puts together, not data"),
+        ("watch model.json test.npz", "test.npz: is data (npz), not JSON Lines"),
+        ("watch model.json rows.csv", "rows.csv: is data (CSV), not JSON Lines"),
+        ("watch model.json part", "part: is a part that `merge` puts together, not JSON Lines"),
     ];
     for (words, wanted) in cases {
         let message = folder.run(words).error();
