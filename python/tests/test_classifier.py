@@ -246,6 +246,8 @@ def test_parameters_come_back_and_go_in():
     assert cp.set_params(k_reg=3) is cp and cp.k_reg == 3
     with pytest.raises(ValueError, match="there is no parameter 'kregg'"):
         cp.set_params(kregg=3)
+    with pytest.raises(TypeError, match="classes come with the rows: give them to calibrate or tune"):
+        SplitConformalClassifier(classes=["cat", "dog"])
 
 
 def test_other_libraries_names_are_accepted_and_not_kept(rows):

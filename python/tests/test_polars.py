@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from conformax import SplitConformalClassifier
+from conformax import ConformaxWarning, SplitConformalClassifier
 
 pl = pytest.importorskip("polars")
 pytest.importorskip("pyarrow")
@@ -70,6 +70,14 @@ def test_names_and_enumerations(frame, named, rows, engine):
     indices = frame.select(pl.col("logits").conformax.sets(named, labels="indices")).to_series()
     assert indices.dtype == pl.List(pl.UInt32)
     assert [[NAMES[label] for label in labels] for labels in indices] == wanted
+
+
+def test_probabilities_that_are_taken_for_logits_are_warned_of(rows, model, engine):
+    frame = pl.DataFrame({"logits": np.exp(rows[0]) / np.exp(rows[0]).sum(axis=1, keepdims=True)})
+    for of in ("sets", "p_values"):
+        lazy = frame.lazy().select(getattr(pl.col("logits").conformax, of)(model))
+        with pytest.warns(ConformaxWarning, match="sum to 1, as probabilities do, and are taken for logits"):
+            lazy.collect(engine=engine)
 
 
 def test_p_values(frame, model, rows, engine):

@@ -8,11 +8,14 @@ use crate::blocks::for_each_block;
 use crate::calibrate::LooksLikeProbabilities;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::numbers::rows;
 
-/// Reads all rows, and names them as files and people do.
+/// Below this one of the three parts that rows are split into is empty.
+const FEWEST_ROWS: usize = 6;
+
+/// Reads all rows, under the name that people know them by.
 pub(crate) fn read_benchmark(
     source: Source,
-    name: &str,
     title: &str,
     console: &mut Console<'_>,
 ) -> Result<Benchmark, Failure> {
@@ -27,6 +30,13 @@ pub(crate) fn read_benchmark(
         Ok(())
     })?;
     let located = |error| source.error_in(&Block::default(), error);
-    let benchmark = Benchmark::new(name, title, whole, labels).map_err(located)?;
+    let benchmark = Benchmark::new("data", title, whole, labels).map_err(located)?;
+    if benchmark.rows() < FEWEST_ROWS {
+        return Err(Failure::error(format!(
+            "{title}: {} cannot be split into some that choose, some that calibrate and some that test: at least \
+             {FEWEST_ROWS} are needed, and a few hundred for sets that say something",
+            rows(benchmark.rows() as u64)
+        )));
+    }
     Ok(benchmark.with_names(source.names().cloned()))
 }

@@ -6,8 +6,8 @@ use conformax::{
     SearchStep, Taxonomy, ThresholdSearch, Thresholds, TuningSplit, cluster_classes,
 };
 use conformax_io::{
-    Block, ClassNames, Impossible, KeptLevel, LabelUse, Model, Output, Part, PartOf, Settings, Source,
-    printable,
+    Block, ClassNames, GIVE_LOGITS, Impossible, KeptLevel, LIKE_PROBABILITIES, LabelUse, Model, Output, Part,
+    PartOf, Settings, Source, printable,
 };
 use serde::Serialize;
 
@@ -406,22 +406,16 @@ impl LooksLikeProbabilities {
 
     /// Of rows that are held against a model.
     pub(crate) fn with_model() -> Self {
-        let what_to_do = "if that is what they are, give the logits, as the model was calibrated on, or calibrate \
-                          again with --input probabilities";
-        Self { what_to_do, ..Self::new() }
+        Self { what_to_do: GIVE_LOGITS, ..Self::new() }
     }
 
     /// Whether the next rows do.
     pub(crate) fn look_at(&mut self, doubtful: bool, console: &mut Console<'_>) {
         if std::mem::take(&mut self.is_first) && doubtful {
-            console.warn(format_args!("these rows {PROBABILITIES}; {}", self.what_to_do));
+            console.warn(format_args!("these rows {LIKE_PROBABILITIES}; {}", self.what_to_do));
         }
     }
 }
-
-/// What is said of such rows.
-pub(crate) const PROBABILITIES: &str =
-    "are not negative and sum to 1, as probabilities do, and are taken for logits";
 
 /// Levels that so few rows cannot reach give sets with every label.
 pub(crate) fn warn_of_few_rows(model: &Model, levels: &[KeptLevel], console: &mut Console<'_>) {

@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CompareArgs, console: &mut Console<'_>) -> Result<(), F
     let alpha = args.alpha.or(args.confidence);
     let alpha = alpha.map_or_else(|| Alpha::new(0.1), Ok)?;
     let study = comparison_study(alpha, args.splits as usize, args.seed);
-    let benchmark = read_benchmark(args.data.open(LabelUse::Required)?, "data", "data", console)?;
+    let benchmark = read_benchmark(args.data.open(LabelUse::Required)?, &args.data.title(), console)?;
     let bar = StageBar(console.stages());
     let comparison = compare(&study, benchmark, &bar)?;
     bar.0.finish_and_clear();

@@ -50,9 +50,10 @@ impl Loaded {
             return Err(Failure::of_file(&self.path, why));
         }
         self.model.calibration().ok_or_else(|| {
-            let why =
-                "it was saved without scores, which p-values need; calibrate again without --thresholds-only";
-            self.error(Problem::Model(why.to_owned())).into()
+            Failure::of_file(
+                &self.path,
+                "was saved without scores, which p-values need; calibrate again without --thresholds-only",
+            )
         })
     }
 
@@ -82,7 +83,7 @@ impl Loaded {
             Scheme::Groups(_) | Scheme::LabelWeights(_) | Scheme::Risk(_) => {}
         }
         adjust(&mut options);
-        let source = Source::open(&data.data(), &options)?;
+        let source = Source::open(&data.data()?, &options)?;
         self.model.expect_classes(&source)?;
         Ok(source)
     }

@@ -1,6 +1,6 @@
 //! `conformax report`: a page about the user's own logits, in one command.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use conformax::{Alpha, conformal_rank};
@@ -57,9 +57,6 @@ pub(crate) struct ReportArgs {
     seed: u64,
 }
 
-/// Below this one of the three parts that rows are split into is empty.
-const FEWEST_ROWS: usize = 6;
-
 impl ReportArgs {
     pub(crate) fn files(&self) -> Files {
         let written = ["results.csv", "results.json"].map(|name| self.output.join(name));
@@ -70,15 +67,8 @@ impl ReportArgs {
 pub(crate) fn run(args: &ReportArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let source = args.data.open(LabelUse::Required)?;
     let folder = StudyFolder::open_empty(&args.output, args.force)?;
-    let title = args.title.clone().unwrap_or_else(|| title_of(&args.data));
-    let benchmark = read_benchmark(source, "data", &title, console)?;
-    if benchmark.rows() < FEWEST_ROWS {
-        return Err(Failure::error(format!(
-            "{title}: {} cannot be split into some that choose, some that calibrate and some that test: at least \
-             {FEWEST_ROWS} are needed, and a few hundred for sets that say something",
-            rows(benchmark.rows() as u64)
-        )));
-    }
+    let title = args.title.clone().unwrap_or_else(|| args.data.title());
+    let benchmark = read_benchmark(source, &title, console)?;
     let levels = crate::args::distinct(&args.alpha, &args.confidence);
     let study = report_study(&title, levels, args.splits as usize, args.seed);
     let bar = StageBar(console.stages());
@@ -92,15 +82,6 @@ pub(crate) fn run(args: &ReportArgs, console: &mut Console<'_>) -> Result<(), Fa
         ..Options::default()
     };
     Found::of(results, &options)?.write(folder, &args.output, console)
-}
-
-/// The file's own name, without the folders it is in: a page may be passed on.
-fn title_of(data: &DataArgs) -> String {
-    let path = data.logits.as_deref().or(data.data.first().map(PathBuf::as_path));
-    match path.and_then(Path::file_name) {
-        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
-        _ => "data".to_owned(),
-    }
 }
 
 /// Levels that so few rows cannot reach give sets with every label.

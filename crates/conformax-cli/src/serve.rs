@@ -104,6 +104,9 @@ pub(crate) fn run(args: &ServeArgs, console: &mut Console<'_>) -> Result<(), Fai
 pub(crate) fn hint(error: &conformax_serve::Error) -> Option<&'static str> {
     use conformax_serve::Error;
     match error {
+        Error::Listen { error, .. } if error.kind() == std::io::ErrorKind::AddrInUse => {
+            Some("give another address with --listen; port 0 takes any that is free")
+        }
         Error::NoJournal { .. } | Error::Locked { .. } => Some("give another folder with --state"),
         Error::Open(_) => {
             Some("set CONFORMAX_TOKEN to a secret that clients send as a bearer token, or say --insecure")

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use conformax_io::printable;
+use conformax_io::{LIKE_PROBABILITIES, printable};
 use conformax_report::{File, Options, render, render_conditional};
 use conformax_study::{
     AbsentBenchmark, BenchmarkSummary, ConditionalResults, Kind, Progress, Results, RunOptions, Stage, Study,
@@ -15,7 +15,6 @@ use conformax_study::{
 use indicatif::ProgressBar;
 
 use crate::args::folder;
-use crate::calibrate::PROBABILITIES;
 use crate::console::Console;
 use crate::failure::Failure;
 use crate::interrupt;
@@ -84,8 +83,8 @@ pub(crate) fn run(args: &StudyArgs, console: &mut Console<'_>) -> Result<(), Fai
     }
     for title in &found.doubtful {
         console.warn(format_args!(
-            "the rows of {title} {PROBABILITIES}; give input = \"probabilities\" under its name in the study if that is \
-             what they are"
+            "the rows of {title} {LIKE_PROBABILITIES}; give input = \"probabilities\" under its name in the study if \
+             that is what they are"
         ));
     }
     found.write(folder, &args.output, console)
@@ -195,7 +194,7 @@ fn summary(results: &Results) -> String {
     let reproduced = results.claims.iter().filter(|claim| claim.verdict == Verdict::Reproduced).count();
     let claims = of_claims(reproduced, results.claims.len());
     let took = results.provenance.duration_seconds;
-    let records = count(results.records.len() as u64);
+    let records = count((results.records.len() + results.tuned.len()) as u64);
     let benchmarks = match results.benchmarks.len() {
         1 => "1 benchmark".to_owned(),
         more => format!("{more} benchmarks"),

@@ -97,7 +97,7 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
     let (source, n) = count_rows(args.data.open(LabelUse::Required)?, console)?;
     let (classes, names) = (source.classes(), source.names().cloned());
     let grid = grid::candidates(args.over, &args.grid, classes, Draw::Seeded(args.seed))?;
-    let mut model = match args.rows {
+    let (mut model, infinite) = match args.rows {
         RowsChoice::Split => {
             let n = usize::try_from(n).map_err(Failure::error)?;
             let fraction = args.tuning_fraction.unwrap_or(TuningSplit::FRACTION);
@@ -112,12 +112,15 @@ pub(crate) fn run(args: &TuneArgs, console: &mut Console<'_>) -> Result<(), Fail
             })?;
             let mut model = Model::new(&calibrator.finish()?, &[alpha], names);
             model.tuning = Some(record);
-            model
+            (model, None)
         }
-        RowsChoice::All => Model::of_selection(select(grid, source, (alpha, masked), console)?, names),
+        RowsChoice::All => {
+            let (record, infinite) = select(grid, source, (alpha, masked), console)?;
+            (Model::of_selection(record, names), Some(infinite))
+        }
     };
     model.input = args.data.input();
-    warn_of_model(&model, None, console);
+    warn_of_model(&model, infinite, console);
     if args.thresholds_only {
         model.evidence = None;
     }
@@ -148,15 +151,17 @@ fn expect_consistent(args: &TuneArgs) -> Result<(), Failure> {
     Err(Failure::error(refused))
 }
 
-/// Scores all rows under every candidate, and counts the pairs around their thresholds.
+/// Scores all rows under every candidate, and counts the pairs around their thresholds; beside the selection it says
+/// how many true labels score infinity under the candidate that leads.
 fn select(
     grid: Vec<ScoreSpec>,
     source: Source,
     (alpha, masked): (Alpha, Masked),
     console: &mut Console<'_>,
-) -> Result<SelectionRecord, Failure> {
+) -> Result<(SelectionRecord, u64), Failure> {
     let (mut source, tuner) = score(grid, source, None, (alpha, masked), console)?;
     source.rewind()?;
+    let infinite = tuner.infinite();
     let mut pairs = tuner.finish_selecting()?;
     for_each_block(source, "counting pairs", console, |block, _| {
         let before = pairs.n();
@@ -164,7 +169,8 @@ fn select(
         Ok(extended.map_err(|error| in_block(error, before))?)
     })?;
     let (selection, wins) = pairs.finish()?;
-    Ok(SelectionRecord { selection, wins: Some(wins) })
+    let infinite = infinite[selection.leader()];
+    Ok((SelectionRecord { selection, wins: Some(wins) }, infinite))
 }
 
 /// Judges every candidate on the tuning rows alone; the source comes back at its first row.

@@ -456,6 +456,9 @@ pub enum Problem {
     /// A calibration file that contradicts itself or that this version cannot read.
     #[error("not a calibration file that can be used: {0}")]
     Model(String),
+    /// A calibration file that is sound, and was asked for what it cannot give.
+    #[error("{0}")]
+    Refused(String),
     /// A calibration file without what p-values and new levels follow from.
     #[error("it cannot be {0}: it was saved without scores")]
     NoScores(&'static str),

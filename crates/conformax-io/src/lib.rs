@@ -50,14 +50,14 @@ mod tables;
 mod text;
 mod writing;
 
-pub use calibration::kind::is_calibration;
+pub use calibration::kind::{expect_json_lines, is_calibration};
 pub use calibration::model::{Beside, Impossible, KeptLevel, Model, SelectionRecord, TuningRecord};
 pub use calibration::part::{Part, PartOf, Settings};
 pub use data::block::Block;
 pub use data::cells::{CellType, Cells, NamedCells};
 pub use data::class_names::ClassNames;
 pub use data::format::Format;
-pub use data::input::Input;
+pub use data::input::{GIVE_LOGITS, Input, LIKE_PROBABILITIES};
 pub use data::per_class::{Clusters, read_clusters, read_label_weights, read_matrix, read_numbers_per_class};
 pub use data::utf8::without_mark;
 pub use data::values::{Dtype, Values};

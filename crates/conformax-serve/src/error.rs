@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// A file or folder that could not be read or written.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// A model or an output that could not be read or written.
     #[error(transparent)]
@@ -63,12 +63,12 @@ pub enum Error {
         path: PathBuf,
     },
     /// An address that could not be listened on.
-    #[error("listening on {address}: {source}")]
+    #[error("listening on {address}: {error}")]
     Listen {
         /// The address.
         address: SocketAddr,
         /// What the system said.
-        source: std::io::Error,
+        error: std::io::Error,
     },
     /// An address that others can reach, without a token.
     #[error("{0} can be reached from other machines, and without a token anybody there could ask")]
@@ -94,8 +94,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub(crate) fn file(path: &Path, source: std::io::Error) -> Self {
-        Self::File { path: path.to_owned(), source }
+    pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
+        Self::File { path: path.to_owned(), error }
     }
 
     pub(crate) fn damaged(path: &Path, what: conformax::Error) -> Self {

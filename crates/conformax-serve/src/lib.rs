@@ -92,7 +92,7 @@ pub fn serve(
     }
     let runtime = runtime.build().map_err(Error::Threads)?;
     runtime.block_on(async {
-        let listen = |source| Error::Listen { address: options.listen, source };
+        let listen = |error| Error::Listen { address: options.listen, error };
         let listener = connections::listen(options.listen, options.limits).map_err(listen)?;
         ready(listener.local_addr().map_err(listen)?);
         let watching = tokio::spawn(watch_files(Arc::clone(&app)));

@@ -117,8 +117,8 @@ impl From<conformax_io::Error> for Problem {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-        let full = matches!(&error, Error::File { source, .. }
-            if matches!(source.kind(), StorageFull | QuotaExceeded | FileTooLarge));
+        let full = matches!(&error, Error::File { error, .. }
+            if matches!(error.kind(), StorageFull | QuotaExceeded | FileTooLarge));
         match full {
             true => Self::new(
                 StatusCode::INSUFFICIENT_STORAGE,

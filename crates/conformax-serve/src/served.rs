@@ -3,16 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use conformax::{
     Alpha, CoverageLaw, Feedback, Logit, Logits, PredictionSets, Predictor, Prior, ScoreSpec, Stream,
     StreamOptions, StreamStatus, Taxonomy, TracePoint,
 };
-use conformax_io::{ClassNames, JsonRow, JsonRows, Model};
+use conformax_io::{ClassNames, GIVE_LOGITS, JsonRow, JsonRows, LIKE_PROBABILITIES, Model};
 
-use crate::Error;
 use crate::journal::{GivenRow, Journal, Record, Replayed};
+use crate::{Error, Note};
 
 /// Probability that coverage lies in the band where nothing changed.
 pub(crate) const BAND: f64 = 0.95;
@@ -36,6 +37,8 @@ pub(crate) struct Served {
     /// How many appends are known to be on the disk. Whoever holds it syncs for all that wait.
     synced: tokio::sync::Mutex<Result<u64, ()>>,
     bands: Mutex<BTreeMap<u64, (f64, f64)>>,
+    /// Whether rows that look like probabilities were told of.
+    has_warned: AtomicBool,
 }
 
 /// What requests change, one at a time.
@@ -90,6 +93,7 @@ impl Served {
             live: Mutex::new(Live { stream, journal, appended: 0 }),
             synced: tokio::sync::Mutex::new(Ok(0)),
             bands: Mutex::new(BTreeMap::new()),
+            has_warned: AtomicBool::new(false),
         };
         Ok((served, replayed))
     }
@@ -144,6 +148,16 @@ impl Served {
         // Its rows were checked when they got their sets.
         let _ = stream.remember(logits, &borrowed, level, &sets);
         Ok(Predicted { level, sets, names })
+    }
+
+    /// What whoever sent the rows of a request is told, where all of them look like probabilities; whoever runs the
+    /// service is told of the first such request.
+    pub(crate) fn warning(&self, doubtful: bool, name: &str, note: &Note) -> Option<String> {
+        let warning = doubtful.then(|| format!("these rows {LIKE_PROBABILITIES}; {GIVE_LOGITS}"))?;
+        if !self.has_warned.swap(true, Ordering::Relaxed) {
+            note(&format!("{name}: warning: {warning}"));
+        }
+        Some(warning)
     }
 
     /// Whether a row of this name waits for its label, or had it lately.
@@ -297,12 +311,15 @@ pub(crate) struct Rows {
     pub(crate) logits: Vec<f64>,
     pub(crate) names: Vec<Option<String>>,
     pub(crate) groups: Option<Vec<u32>>,
+    /// Whether all of them look like probabilities.
+    pub(crate) doubtful: bool,
 }
 
 impl Rows {
     /// Of objects that all have logits; the error is the first that has none.
     pub(crate) fn of(objects: Vec<JsonRow>) -> Result<Self, usize> {
-        let mut rows = Self { logits: Vec::new(), names: Vec::new(), groups: None };
+        let doubtful = !objects.is_empty() && objects.iter().all(|object| object.doubtful);
+        let mut rows = Self { logits: Vec::new(), names: Vec::new(), groups: None, doubtful };
         for (index, object) in objects.into_iter().enumerate() {
             rows.names.push(object.name());
             let logits = object.logits.ok_or(index)?;

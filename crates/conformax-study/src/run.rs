@@ -135,6 +135,9 @@ impl Study {
                 Split::new(benchmark.rows(), self.calibration, self.tuning, seed)
             })
             .collect::<Result<_>>()?;
+        if let Some(split) = splits.first() {
+            expect_rows(benchmark, split)?;
+        }
         let plan = Plan {
             procedures: &self.procedures,
             alphas: &self.levels,
@@ -402,6 +405,23 @@ fn machine() -> String {
         Some((_, model)) => format!("{system}, {}", model.trim()),
         None => system,
     }
+}
+
+/// Every part of a split needs a row; splits of as many rows are alike in that.
+fn expect_rows(benchmark: &Benchmark, split: &Split) -> Result<()> {
+    let parts = [split.tuning.len(), split.n_calibrating(), split.test.len()];
+    if parts.iter().all(|rows| *rows > 0) {
+        return Ok(());
+    }
+    let message = format!(
+        "has too few rows ({}) to be split into some that choose, some that calibrate and some that test: they would be \
+         {}, {} and {}",
+        benchmark.rows(),
+        parts[0],
+        parts[1],
+        parts[2]
+    );
+    Err(Error::Benchmark { name: benchmark.title.clone(), message })
 }
 
 /// One class is in every set, so that nothing is left to compare.

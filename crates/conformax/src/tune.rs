@@ -203,6 +203,12 @@ impl<S: Score + Clone> Tuner<S> {
         self.scores[0].len() as u64
     }
 
+    /// Rows so far whose score is infinite under each candidate: their true label was impossible.
+    pub fn infinite(&self) -> Vec<u64> {
+        let of = |scores: &Vec<f64>| scores.iter().filter(|score| **score == f64::INFINITY).count() as u64;
+        self.scores.iter().map(of).collect()
+    }
+
     /// Takes in rows. An error names the row in the whole and leaves everything as it was.
     pub fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> Result<()> {
         let before = self.n();

@@ -13,6 +13,7 @@ from . import _blocks, _conformax, _cuda, _schemes
 from ._exceptions import ConformaxWarning, not_calibrated
 from ._inputs import (
     GIVE_INPUT,
+    GIVE_LOGITS,
     Logits,
     as_draws,
     as_labels,
@@ -174,6 +175,8 @@ class SplitConformalClassifier:
         self.pac = pac
         self.severity = severity
         self.cost = cost
+        if "classes" in aliases:
+            raise TypeError("classes come with the rows: give them to calibrate or tune, as classes=[…]")
         for name, value in canonical(aliases, lambda_=lambda_, k_reg=k_reg).items():
             setattr(self, name, value)
 
@@ -219,7 +222,7 @@ class SplitConformalClassifier:
         calibration = _schemes.calibrate(
             scheme,
             rule,
-            _without_prior(rows, scheme.prior_of(names, rows.shape[1])),
+            without_prior(rows, scheme.prior_of(names, rows.shape[1])),
             indices,
             names=names,
             alphas=self._levels(None)[0],
@@ -689,7 +692,7 @@ class SplitConformalClassifier:
             return False
         if not self._has_looked:
             self._has_looked = True
-            doubted(_first_rows(logits), self.input, _GIVE_LOGITS, stacklevel=4)
+            doubted(_first_rows(logits), self.input, GIVE_LOGITS, stacklevel=4)
         return True
 
     def _beside(self, n: int, groups: Any, weights: Any) -> dict[str, np.ndarray | None]:
@@ -721,11 +724,11 @@ class SplitConformalClassifier:
 
     def _rows(self, logits: Any) -> Logits:
         self._check_calibrated()
-        rows = doubted(Logits.of(logits, self._names), self.input, _GIVE_LOGITS, stacklevel=4)
+        rows = doubted(Logits.of(logits, self._names), self.input, GIVE_LOGITS, stacklevel=4)
         if rows.shape[1] != self.n_classes_:
             raise ValueError(f"wanted {self.n_classes_} classes, got {rows.shape[1]}")
         rows = in_order(rows, self._columns, self._names)
-        return _without_prior(rows, self._calibration.prior)
+        return without_prior(rows, self._calibration.prior)
 
     def _options(self) -> dict[str, Any]:
         return {"masked": self.masked, "empty": self.empty, "n_threads": self.n_threads}
@@ -745,7 +748,7 @@ def _same(value: Any, default: Any) -> bool:
     return value is default or (np.isscalar(value) and value == default)
 
 
-def _without_prior(rows: Logits, prior: Any) -> Logits:
+def without_prior(rows: Logits, prior: Any) -> Logits:
     """Logits less the logarithms of the shares of the classes."""
     if prior is None:
         return rows
@@ -776,12 +779,6 @@ def _judge_seen(
     why = "the figures flatter the model and no law holds for them" if same_data else "so few may be chance"
     warnings.warn(f"{what}; {why}", ConformaxWarning, stacklevel=3)
     return not same_data
-
-
-#: What to do about probabilities that are held against a classifier of logits.
-_GIVE_LOGITS = (
-    'if that is what they are, give the logits, as at calibration, or calibrate again with input="probabilities"'
-)
 
 
 def _first_rows(logits: Any) -> Logits:

@@ -549,20 +549,29 @@ def _refuse(wrong: np.ndarray, block: np.ndarray, first: int, message: str) -> N
 
 def doubted(rows: Logits, kind: str, advice: str, *, stacklevel: int = 3) -> Logits:
     """The same rows, warned of where they are said to be logits and look like probabilities."""
-    if kind == "logits" and _look_like_probabilities(rows):
-        warnings.warn(
-            f"these rows are not negative and sum to 1, as probabilities do, and are taken for logits: {advice}",
-            ConformaxWarning,
-            stacklevel=stacklevel,
-        )
+    if kind == "logits" and look_like_probabilities(rows):
+        warn_of_probabilities(advice, stacklevel=stacklevel + 1)
     return rows
+
+
+def warn_of_probabilities(advice: str, *, stacklevel: int) -> None:
+    warnings.warn(
+        f"these rows are not negative and sum to 1, as probabilities do, and are taken for logits: {advice}",
+        ConformaxWarning,
+        stacklevel=stacklevel,
+    )
 
 
 #: What to do about it where the kind of numbers is a parameter.
 GIVE_INPUT = 'give input="probabilities" if that is what they are'
 
+#: What to do about probabilities that are held against a classifier of logits.
+GIVE_LOGITS = (
+    'if that is what they are, give the logits, as at calibration, or calibrate again with input="probabilities"'
+)
 
-def _look_like_probabilities(rows: Logits) -> bool:
+
+def look_like_probabilities(rows: Logits) -> bool:
     """Whether the first rows are not negative and sum to one; as a rule the first alone says that they are not."""
     block = next((block for _, block in rows.blocks()), np.empty((0, 0)))
     if block.shape[0] == 0 or block.shape[1] < 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import uuid
+import warnings
 from functools import partial
 
 import numpy as np
@@ -91,6 +92,28 @@ def test_thresholds_by_class(data, rows):
         cs.calibrate(data, logits="logits", label="label", clusters=2)
     with pytest.raises(ValueError, match="thresholds_only finds one threshold"):
         cs.calibrate(data, logits="logits", label="label", by="class", thresholds_only=True)
+
+
+def test_probabilities_that_are_taken_for_logits_are_warned_of(data, model):
+    p = F.transform(F.col("logits"), lambda logit: F.exp(logit.cast("double")))
+    total = F.aggregate(p, F.lit(0.0), lambda whole, part: whole + part)
+    taken = data.select(F.transform(p, lambda part: part / total).alias("logits"), "label", "id").coalesce(3)
+    named = {"logits": "logits", "label": "label"}
+    told = "sum to 1, as probabilities do, and are taken for logits: "
+    with pytest.warns(ConformaxWarning, match=f"{told}give their logarithms"):
+        cs.calibrate(taken, **named)
+    with pytest.warns(ConformaxWarning, match=f"{told}give their logarithms"):
+        cs.calibrate(taken, **named, thresholds_only=True)
+    with pytest.warns(ConformaxWarning, match=f"{told}give their logarithms"):
+        cs.tune(taken, **named, rows="all")
+    with pytest.warns(ConformaxWarning, match=f"{told}if that is what they are, give the logits"):
+        cs.evaluate(model, taken, **named)
+    # One partition is enough to know better.
+    logits = data.select("logits", "label", "id").limit(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConformaxWarning)
+        cs.calibrate(taken.union(logits), **named)
+        cs.calibrate(taken.repartition(12).union(logits), **named, thresholds_only=True)
 
 
 @pytest.fixture(scope="module")
@@ -318,6 +341,21 @@ def test_evaluations_are_those_of_one_machine(data, model, rows, partitions):
     for one, other in zip(wanted, found):
         assert repr(dict(one)) == repr(dict(other))
         assert str(one) == str(other)
+
+
+def test_evaluations_read_numbers_as_calibration_did(spark, rows):
+    logits, labels = rows[0].astype(np.float64), rows[1]
+    p = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    readings = [(p, {"input": "probabilities"}), (np.log(p), {"input": "log_probabilities"}), (logits, {"prior": p[0]})]
+    for numbers, parameters in readings:
+        model = SplitConformalClassifier(**parameters).calibrate(numbers[:2000], labels[:2000])
+        wanted = model.evaluate(numbers[2000:], labels[2000:])
+        columns = [(row.tolist(), int(label)) for row, label in zip(numbers, labels)]
+        df, test = (spark.createDataFrame(part, ["logits", "label"]).repartition(3) for part in (columns, columns[2000:]))
+        found = cs.evaluate(model, test, logits="logits", label="label")
+        assert repr(dict(found)) == repr(dict(wanted)), parameters
+        with pytest.raises(ValueError, match="2000 of 3000 rows also calibrated or tuned this classifier"):
+            cs.evaluate(model, df, logits="logits", label="label")
 
 
 def test_rows_that_calibrated_are_refused(data, model):

@@ -1,6 +1,6 @@
 //! Where rows come from: files, folders of shards, a pair of arrays, or standard input.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use conformax_io::{
@@ -14,14 +14,14 @@ use crate::failure::Failure;
 pub(crate) struct DataArgs {
     /// .npz, .npy, Parquet, Arrow, CSV, safetensors or JSON Lines; several files or a folder are taken as one,
     /// `-` is standard input.
-    #[arg(value_name = "DATA", required_unless_present = "logits", conflicts_with = "logits")]
+    #[arg(value_name = "DATA", conflicts_with = "logits")]
+    #[arg(required_unless_present_any = ["logits", "labels"])]
     pub(crate) data: Vec<PathBuf>,
     /// Logits in a file of their own, of shape (rows, classes).
     #[arg(long, value_name = "FILE", help_heading = "Data options")]
     pub(crate) logits: Option<PathBuf>,
     /// Labels to go with --logits, of shape (rows,): integers or names.
-    #[arg(long, value_name = "FILE", requires = "logits", conflicts_with = "data")]
-    #[arg(help_heading = "Data options")]
+    #[arg(long, value_name = "FILE", help_heading = "Data options")]
     pub(crate) labels: Option<PathBuf>,
     /// Name of the array or column of logits [default: logits].
     #[arg(long, value_name = "NAME", help_heading = "Data options")]
@@ -96,7 +96,7 @@ impl DataArgs {
     ) -> Result<Source, Failure> {
         let mut options = self.options(labels, self.read_names()?);
         adjust(&mut options);
-        Source::open(&self.data(), &options).map_err(|error| self.of_names(error, options.names.as_ref()))
+        Source::open(&self.data()?, &options).map_err(|error| self.of_names(error, options.names.as_ref()))
     }
 
     /// The error of a file of names, where there are not as many as there are classes.
@@ -127,7 +127,7 @@ impl DataArgs {
 
     /// Whether no rows are named.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.data.is_empty() && self.logits.is_none()
+        self.data.is_empty() && self.logits.is_none() && self.labels.is_none()
     }
 
     /// The names of `--names`.
@@ -135,10 +135,23 @@ impl DataArgs {
         Ok(self.names.as_deref().map(ClassNames::read).transpose()?)
     }
 
-    pub(crate) fn data(&self) -> Data {
-        match &self.logits {
-            Some(logits) => Data::Pair { logits: logits.clone(), labels: self.labels.clone() },
-            None => Data::Files(self.data.clone()),
+    pub(crate) fn data(&self) -> Result<Data, Failure> {
+        match (&self.logits, &self.labels) {
+            (Some(logits), labels) => Ok(Data::Pair { logits: logits.clone(), labels: labels.clone() }),
+            (None, None) => Ok(Data::Files(self.data.clone())),
+            (None, Some(labels)) => Err(Failure::of_file(
+                labels,
+                "--labels goes with --logits: name the file of the logits with --logits too, in place of DATA",
+            )),
+        }
+    }
+
+    /// The file's own name, without the folders it is in: a page may be passed on.
+    pub(crate) fn title(&self) -> String {
+        let path = self.logits.as_deref().or(self.data.first().map(PathBuf::as_path));
+        match path.and_then(Path::file_name) {
+            Some(name) if name != "-" => name.to_string_lossy().into_owned(),
+            _ => "data".to_owned(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, sync
 use std::thread;
 use std::time::Duration;
 
-use conformax_io::{Error, Problem, RowFault, without_mark};
+use conformax_io::{Error, Problem, RowFault, expect_json_lines, without_mark};
 
 use crate::failure::Failure;
 use crate::interrupt;
@@ -62,11 +62,8 @@ impl Input {
                 Some(Ok(bytes)) => {
                     let row = self.next_row;
                     self.next_row += 1;
-                    // Some editors put a mark before text; it is none of the text.
                     let bytes = match row {
-                        0 => {
-                            without_mark(&bytes).map_err(|problem| Error::new(&self.path, problem))?.to_vec()
-                        }
+                        0 => first(&bytes).map_err(|problem| Error::new(&self.path, problem))?.to_vec(),
                         _ => bytes,
                     };
                     return Ok(Line::Text { row, bytes });
@@ -90,6 +87,13 @@ impl Input {
             None => error.into(),
         }
     }
+}
+
+/// The first line, which tells a file of another kind. Some editors put a mark before text; it is none of the text.
+fn first(line: &[u8]) -> Result<&[u8], Problem> {
+    let line = without_mark(line)?;
+    expect_json_lines(line)?;
+    Ok(line)
 }
 
 fn read_lines(mut from: impl BufRead, to: &SyncSender<std::io::Result<Vec<u8>>>) {

@@ -77,6 +77,10 @@ fn thresholds_alone_make_a_smaller_file_that_knows_its_limits() {
     for words in ["--alpha 0.2", "--p-values", "--all-p-values"] {
         let message = folder.run(&format!("predict small.json test.npz {words} -o other.csv")).error();
         assert!(message.contains("small.json") && message.contains("calibrate again"), "{message}");
+        assert!(
+            message.contains("was saved without scores") && !message.contains("can be used"),
+            "{message}"
+        );
     }
 }
 

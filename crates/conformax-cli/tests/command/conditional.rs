@@ -362,6 +362,12 @@ fn the_gate_holds_every_group_to_its_own_law() {
     assert_eq!(ran.code, 1, "{}", ran.err);
     assert!(ran.err.contains("of the group west at alpha = 0.1 is below"), "{}", ran.err);
     folder.run(&format!("calibrate cal.csv --severity severity.json {DROP} -o risk.json")).ok();
+    for flag in ["--p-values", "--all-p-values"] {
+        let error = folder.run(&format!("predict risk.json test.csv {DROP} {flag}")).error();
+        let wanted =
+            "error: risk.json: bounds an expected loss, and p-values cannot be had with risk control";
+        assert!(error.contains(wanted), "{error}");
+    }
     // A bound on a loss says nothing of coverage, by whatever rows are counted.
     for (by, drop) in
         [("", DROP), ("--by class", DROP), ("--by clusters.csv", DROP), ("--by region", "--drop weight")]

@@ -69,11 +69,38 @@ fn a_file_in_the_place_of_another_is_called_what_it_is() {
         ("predict model.json model.json", "model.json: is a calibration file, not data"),
         ("calibrate part -o m.json", "part: is a part that `merge` puts together, not data"),
         ("inspect part", "part: is a part that `merge` puts together, not data"),
+        ("watch model.json test.npz", "test.npz: is data (npz), not JSON Lines"),
+        ("watch model.json rows.csv", "rows.csv: is data (CSV), not JSON Lines"),
+        ("watch model.json part", "part: is a part that `merge` puts together, not JSON Lines"),
     ];
     for (words, wanted) in cases {
         let message = folder.run(words).error();
         assert!(message.contains(wanted), "{words}: {message}");
     }
+}
+
+#[test]
+fn labels_of_their_own_go_with_logits_of_their_own() {
+    let folder = Folder::with_model();
+    let wanted = "labels.npy: --labels goes with --logits: name the file of the logits with --logits too";
+    let before = folder.names();
+    for words in [
+        "calibrate --labels labels.npy -o m.json",
+        "calibrate cal.npz --labels labels.npy -o m.json",
+        "evaluate model.json test.npz --labels labels.npy",
+        "evaluate model.json --labels labels.npy",
+        "split cal.npz --labels labels.npy --fractions 0.5,0.5 -o a.npz b.npz",
+        "split --labels labels.npy --fractions 0.5,0.5 -o a.npz b.npz",
+        "inspect cal.npz --labels labels.npy",
+        "compare --labels labels.npy",
+        "plan --by class --labels labels.npy",
+    ] {
+        let message = folder.run(words).error();
+        assert!(message.contains(wanted), "{words}: {message}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+    let message = folder.run("calibrate -o m.json").error();
+    assert!(message.contains("required arguments") && message.contains("<DATA>"), "{message}");
 }
 
 #[test]

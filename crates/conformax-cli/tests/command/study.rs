@@ -120,6 +120,31 @@ fn a_conditional_study_of_too_few_rows_says_so() {
 }
 
 #[test]
+fn too_few_rows_are_told_with_how_many_there_are() {
+    let folder = folder("[[benchmarks]]\nname = \"mine\"\npath = \"few.csv\"\n");
+    for (rows, parts) in [(1, "0, 1 and 0"), (5, "0, 2 and 3")] {
+        folder.write("few.csv", "a,b,label\n".to_owned() + &"1,2,a\n".repeat(rows));
+        let message = folder.run("study small.toml -o out").error();
+        let wanted = format!("benchmark mine: has too few rows ({rows}) to be split into");
+        assert!(message.contains(&wanted) && message.contains(parts), "{message}");
+        assert!(!folder.file("out").exists());
+        let message = folder.run("compare few.csv").error();
+        let wanted = format!("few.csv: {rows} row{} cannot be split", if rows == 1 { "" } else { "s" });
+        assert!(message.contains(&wanted) && message.contains("at least 6 are needed"), "{message}");
+    }
+}
+
+#[test]
+fn what_is_said_to_be_written_is_what_the_file_holds() {
+    for kind in ["procedures", "conditional"] {
+        let folder = folder(&format!("kind = \"{kind}\"\nsplits = 2\n[[benchmarks]]\npath = \"data.npz\"\n"));
+        let ran = folder.run("study small.toml -o out").ok();
+        let records = folder.text("out/results.csv").lines().count() - 1;
+        assert!(ran.err.contains(&format!("{records} records over 1 benchmark")), "{records}: {}", ran.err);
+    }
+}
+
+#[test]
 fn results_are_replaced_only_when_asked() {
     let folder = folder(SMALL_STUDY);
     folder.run("study small.toml -o out").ok();

@@ -316,6 +316,15 @@ fn models_that_cannot_stream_are_refused_at_the_start() {
 }
 
 #[test]
+fn an_address_that_is_taken_is_told_of_once() {
+    let folder = Folder::with_model();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let message = folder.run(&format!("serve model.json --listen {}", taken.local_addr().unwrap())).error();
+    assert_eq!(message.matches("(os error").count(), 1, "{message}");
+    assert!(message.contains("hint: give another address with --listen"), "{message}");
+}
+
+#[test]
 fn a_replaced_model_is_picked_up_and_a_bad_one_is_not() {
     let folder = Folder::with_model();
     folder.run("calibrate test.npz --alpha 0.3 -o other.json").ok();

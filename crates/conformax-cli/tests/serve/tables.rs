@@ -73,6 +73,47 @@ fn wrong_tables_get_problems_that_say_where() {
     assert_eq!(service.status("model")["predicted"], 6);
 }
 
+/// Whoever sends them is told with every answer, and whoever runs the service once for each model.
+#[test]
+fn rows_that_look_like_probabilities_are_told_of() {
+    let folder = Folder::with_model();
+    folder.write("other.json", folder.read("model.json"));
+    let mut service = Service::start(&folder, "a=model.json b=other.json");
+    let wanted = "these rows are not negative and sum to 1, as probabilities do, and are taken for logits; if that is \
+                  what they are, give the logits";
+    let json = |path: &str, rows: &[Vec<f64>]| {
+        let rows: Vec<Value> = rows.iter().map(|row| json!({ "logits": row })).collect();
+        service.post(path, &json!({ "rows": rows }).to_string()).json()
+    };
+    let mut rows = vec![vec![0.5, 0.25, 0.125, 0.125, 0.0, 0.0]; 3];
+    for _ in 0..2 {
+        let answer = json("/v1/predict", &rows);
+        assert!(answer["warning"].as_str().unwrap().starts_with(wanted), "{answer}");
+        let described = service.get("/openapi.json").json();
+        let known = described["components"]["schemas"]["Sets"]["properties"].as_object().unwrap();
+        assert!(answer.as_object().unwrap().keys().eq(known.keys()), "{answer}");
+        for (kind, table) in tables(&rows) {
+            let answer = post(&service, kind, &table);
+            assert!(answer.head.contains(&format!("conformax-warning: {wanted}")), "{kind}: {}", answer.head);
+        }
+    }
+    assert!(json("/v1/predict?model=b", &rows)["warning"].is_string());
+    // One row is enough to know better.
+    rows.push(good(2)[1].clone());
+    assert_eq!(json("/v1/predict", &rows)["warning"], Value::Null);
+    for (kind, table) in tables(&rows) {
+        let answer = post(&service, kind, &table);
+        assert!(
+            answer.status == 200 && !answer.head.contains("conformax-warning"),
+            "{kind}: {}",
+            answer.head
+        );
+    }
+    // What is said comes in order, so that nothing of the first model is on its way once the second is told of.
+    service.wait_until(|service| service.notes().contains("b: warning: "));
+    assert_eq!(service.notes().matches(wanted).count(), 2, "{}", service.notes());
+}
+
 /// Cut anywhere it is refused; a stream that ends where a message does is a whole one of fewer messages.
 #[test]
 fn tables_that_are_cut_are_refused() {

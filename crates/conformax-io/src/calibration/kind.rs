@@ -56,17 +56,39 @@ impl Kind {
 
     /// Refuses what is clearly another kind of file; what may be a damaged one of this kind is for its reader to judge.
     pub(crate) fn expect(self, bytes: &[u8]) -> std::result::Result<(), Problem> {
-        let other = |found: String| Err(Problem::OtherKind { found, wanted: self.name() });
-        match Self::of_bytes(bytes) {
-            Some(found) if found == self => Ok(()),
-            Some(found) => other(found.name().to_owned()),
-            None => match Format::of_bytes(bytes) {
-                None => Ok(()),
-                Some(Format::JsonLines) if !is_row(bytes) => Ok(()),
-                Some(Format::Csv) if !is_table(bytes) => Ok(()),
-                Some(format) => other(format!("data ({format})")),
-            },
+        match described(bytes) {
+            Some(found) if Self::of_bytes(bytes) != Some(self) => {
+                Err(Problem::OtherKind { found, wanted: self.name() })
+            }
+            _ => Ok(()),
         }
+    }
+}
+
+/// Refuses a first line that is clearly of another kind of file than JSON Lines, as [`Kind::expect`] does.
+///
+/// ```
+/// assert!(conformax_io::expect_json_lines(b"{\"id\": 7, \"label\": 2}").is_ok());
+/// let message = conformax_io::expect_json_lines(b"cat,dog,label\n").unwrap_err().to_string();
+/// assert_eq!(message, "is data (CSV), not JSON Lines");
+/// ```
+pub fn expect_json_lines(line: &[u8]) -> std::result::Result<(), Problem> {
+    let is_other = Kind::of_bytes(line).is_some() || Format::of_bytes(line) != Some(Format::JsonLines);
+    match described(line) {
+        Some(found) if is_other => Err(Problem::OtherKind { found, wanted: "JSON Lines" }),
+        _ => Ok(()),
+    }
+}
+
+/// What bytes are clearly the beginning of.
+fn described(bytes: &[u8]) -> Option<String> {
+    if let Some(kind) = Kind::of_bytes(bytes) {
+        return Some(kind.name().to_owned());
+    }
+    match Format::of_bytes(bytes)? {
+        Format::JsonLines if !is_row(bytes) => None,
+        Format::Csv if !is_table(bytes) => None,
+        format => Some(format!("data ({format})")),
     }
 }
 

@@ -340,7 +340,7 @@ impl Model {
         alpha: Option<Alpha>,
         options: StreamOptions,
     ) -> std::result::Result<Stream<ScoreSpec>, Problem> {
-        let refused = |why: &str| Problem::Model(format!("it cannot be streamed: {why}"));
+        let refused = |why: &str| Problem::Refused(format!("it cannot be streamed: {why}"));
         if self.delta.is_some() {
             return Err(refused("its levels are promised with a probability over calibration rows"));
         }
@@ -364,7 +364,7 @@ impl Model {
             return Ok(recorded.clone());
         }
         if let Some(SelectionRecord { selection, .. }) = &self.selection {
-            return Err(Problem::Model(format!(
+            return Err(Problem::Refused(format!(
                 "its score was chosen by all rows at alpha {}, and at {alpha} the choice may be another; tune again at \
                  that level",
                 selection.alpha()
@@ -372,7 +372,7 @@ impl Model {
         }
         let Some(calibration) = self.calibration() else {
             let known: Vec<_> = self.levels.iter().map(|kept| kept.alpha().to_string()).collect();
-            return Err(Problem::Model(format!(
+            return Err(Problem::Refused(format!(
                 "it was saved without scores and knows alpha {} alone, not {alpha}; calibrate again for that level",
                 known.join(", ")
             )));
@@ -399,14 +399,17 @@ impl Model {
 
     /// Why there can be no p-values, where what is promised has none.
     pub fn no_p_values(&self) -> Option<&'static str> {
-        match (self.delta, &self.selection) {
-            (Some(_), _) => Some(
+        match (self.delta, &self.selection, &self.scheme) {
+            (Some(_), ..) => Some(
                 "promises coverage with a probability over calibration rows, for which there are no p-values",
             ),
-            (None, Some(_)) => {
+            (None, Some(_), _) => {
                 Some("chooses its score for one level, and p-values are of all levels at once")
             }
-            (None, None) => None,
+            (None, None, Scheme::Risk(_)) => {
+                Some("bounds an expected loss, and p-values cannot be had with risk control")
+            }
+            (None, None, _) => None,
         }
     }
 

@@ -15,6 +15,14 @@ pub enum Input {
     LogProbabilities,
 }
 
+/// What is said of rows that are called logits and look like probabilities, after "these rows".
+pub const LIKE_PROBABILITIES: &str =
+    "are not negative and sum to 1, as probabilities do, and are taken for logits";
+
+/// What to do about them where a model was calibrated on logits.
+pub const GIVE_LOGITS: &str = "if that is what they are, give the logits, as the model was calibrated on, or calibrate \
+                               again with --input probabilities";
+
 /// A probability this far above 1, or its logarithm above 0, is still taken for rounding: a softmax in single precision
 /// may give 1.0000001, and half precision has an epsilon of 1e-3.
 const ROUNDING: f64 = 1e-2;

@@ -112,7 +112,8 @@ fn of_json(app: &App, asked: &Asked, served: &Arc<Served>, body: &[u8]) -> Resul
     let model = app.models.name(asked.model.as_deref());
     let sets: Vec<SetOfRow<'_>> = sets.collect();
     let about = sets.iter().map(|set| 64 + 8 * set.size).sum::<usize>() + 128;
-    let answer = Answer { model, fingerprint: &served.fingerprint, level: moment.level, sets };
+    let warning = served.warning(rows.doubtful, model, &app.note);
+    let answer = Answer { model, fingerprint: &served.fingerprint, level: moment.level, warning, sets };
     Ok(json_of_about(about, &answer))
 }
 
@@ -121,6 +122,8 @@ struct Answer<'a> {
     model: &'a str,
     fingerprint: &'a str,
     level: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
     sets: Vec<SetOfRow<'a>>,
 }
 

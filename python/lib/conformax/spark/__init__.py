@@ -11,22 +11,28 @@ to the very bits of one machine that saw all rows. Nothing but `conformax` and `
     model.save("model.json")
 
 Logits are a column of arrays or of ML vectors, or a list of columns, one per class. A row that cannot be read is an
-error that names its partition and its `key` columns.
+error that names its partition and its `key` columns. Rows that look like probabilities and are taken for logits are
+warned of, by `predict` in the logs of the executors, as nothing is computed before its result is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from .. import _conformax
 from .._classifier import SplitConformalClassifier, _judge_seen, _texts
+from .._inputs import GIVE_LOGITS, warn_of_probabilities
 from .._metrics import Evaluation, without_law
 from .._rules import parameters_of
 from . import _executor
 from ._columns import Rows, kept_columns, set_fields, which
 from ._driver import BadRowError, constant, growing, in_scores, keeping_scores
+
+#: What to do about probabilities, which data frames of rows that calibrate or tune may not hold.
+_GIVE_LOGARITHMS = "give their logarithms if that is what they are"
 
 __all__ = ["BadRowError", "calibrate", "evaluate", "predict", "tune"]
 
@@ -88,6 +94,8 @@ def calibrate(
         named = None if rows.names is None else rows.names.tolist()
         make = _executor.Calibration(rule, cp.masked, scheme, kind, named, len(groups))
         found = growing(rows, work(make, groups=groups), bytes_per_row=8 if kind in ("all", "class", "group") else 16)
+        if found.doubtful:
+            warn_of_probabilities(_GIVE_LOGARITHMS, stacklevel=3)
         calibrator = _conformax.Calibrator.from_bytes(found.to_bytes())
         names = rows.names_of(found.classes)
         calibration = calibrator.finish(
@@ -104,6 +112,8 @@ def calibrate(
         found = in_scores(kept, partial(_executor.search, rule, levels, cp.masked))
         while (following := found.partial.next_pass()) is not None:
             found = in_scores(kept, partial(_executor.given, following.to_bytes()))
+    if found.doubtful:
+        warn_of_probabilities(_GIVE_LOGARITHMS, stacklevel=3)
     names = rows.names_of(found.classes)
     calibration = found.partial.thresholds(found.classes, names=_texts(names), masked=cp.masked)
     return cp._calibrated(calibration, names, rows.columns)
@@ -144,6 +154,8 @@ def tune(
     make(whole.classes or 1 << 16)
     choosing, calibrating = (whole, None) if rows == "all" else which(whole, tuning)
     scored = growing(choosing, work(make), bytes_per_row=128)
+    if scored.doubtful:
+        warn_of_probabilities(_GIVE_LOGARITHMS, stacklevel=3)
     n = scored.partial.n
 
     def again(following: _conformax.Partial, of_rows: Any) -> Any:
@@ -231,7 +243,10 @@ def evaluate(
     )
     make = partial(_executor.given, evaluator.to_bytes())
     work = rows.work(make, n_threads=model.n_threads, groups=known)
-    evaluator.merge_bytes(constant(rows, work).to_bytes())
+    found = constant(rows, replace(work, input=model._calibration.input, prior=model._calibration.prior))
+    if found.doubtful:
+        warn_of_probabilities(GIVE_LOGITS, stacklevel=3)
+    evaluator.merge_bytes(found.to_bytes())
     metrics, (n, seen, first, same_data) = evaluator.finish(None if strata is None else list(strata))
     # Rows have no numbers here, so that the first cannot be told.
     if not _judge_seen(n, seen, first, same_data, allow_seen, first_is=""):

@@ -19,10 +19,12 @@ TREE = 32
 
 @dataclass
 class Found:
-    """An accumulator, the number of classes it saw, and a partition that it came from."""
+    """An accumulator, the number of classes it saw, a partition that it came from, and whether it looks as if every
+    partition held probabilities."""
 
     classes: int
     partition: int
+    doubtful: bool
     partial: _conformax.Partial
 
     def to_bytes(self) -> bytes:
@@ -35,6 +37,7 @@ class Found:
                 f"and rows of partition {other.partition} have {other.classes}"
             )
         self.partial.merge(other.partial)
+        self.doubtful = self.doubtful and other.doubtful
         return self
 
 
@@ -70,7 +73,7 @@ def in_scores(kept: Any, make: Callable[[int], _conformax.Partial]) -> Found:
 def _counted(make: Callable[[int], _conformax.Partial], pieces: Iterable[Any]) -> Iterator[Found]:
     whole = None
     for piece in map(_found, pieces):
-        found = Found(piece.classes, piece.partition, make(piece.classes))
+        found = Found(piece.classes, piece.partition, piece.doubtful, make(piece.classes))
         found.partial.extend_scored(piece.partial)
         whole = _either(whole, found)
     if whole is not None:
@@ -86,7 +89,8 @@ def _merged(pieces: Any) -> Found:
 
 
 def _found(row: Any) -> Found:
-    return Found(row["classes"], row["partition"], _conformax.Partial.from_bytes(bytes(row["partial"])))
+    held = _conformax.Partial.from_bytes(bytes(row["partial"]))
+    return Found(row["classes"], row["partition"], row["doubtful"], held)
 
 
 def _either(one: Found | None, other: Found | None) -> Found | None:

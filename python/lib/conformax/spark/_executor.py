@@ -13,16 +13,17 @@ import numpy as np
 import pyarrow as pa
 
 from .. import _arrow, _conformax, _schemes
-from .._classifier import SplitConformalClassifier
-from .._inputs import Logits
+from .._classifier import SplitConformalClassifier, without_prior
+from .._inputs import Logits, as_logits, look_like_probabilities
 from .._tuning import grid_over
 
 #: Bytes of an accumulator beyond which a partition sends what it has and begins anew: half of what one value of a
 #: column may hold is far away, and executors stay small however large a partition is.
 PIECE = 1 << 25
 
-#: What a partition sends: the number of classes it found, its own number and the bytes of its accumulator.
-SCHEMA = "classes int, partition int, partial binary"
+#: What a partition sends: the number of classes it found, its own number, whether its first rows look like
+#: probabilities, and the bytes of its accumulator.
+SCHEMA = "classes int, partition int, doubtful boolean, partial binary"
 
 
 class BadRowError(ValueError):
@@ -82,16 +83,22 @@ class Accumulation:
     #: Names of the groups in order, where rows have some.
     groups: list[str] = field(default_factory=list)
     bytes_per_row: int = 0
+    #: What the numbers are, and the prior that is taken out of them.
+    input: str = "logits"
+    prior: Any = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         partition, rows, held = _partition(), 0, None
-        classes = self.classes
+        classes, doubtful = self.classes, None
         for batch in batches:
             if not batch.num_rows:
                 continue
             with _Naming(partition, batch, rows, self.key):
                 logits = _arrow.matrix(batch.column("logits"), classes, first_row=rows)
                 classes = logits.shape[1]
+                if doubtful is None:
+                    doubtful = self.input == "logits" and look_like_probabilities(_at(logits, rows))
+                logits = without_prior(as_logits(_at(logits, rows), self.input), self.prior).array()
                 given = batch.column("label")
                 labels = _arrow.labels(given, classes, self.names, self.labels_are, first_row=rows)
                 held = held or self.make(classes)
@@ -99,10 +106,10 @@ class Accumulation:
                 held.extend(logits, labels, **beside, n_threads=self.n_threads, first_row=rows)
             rows += batch.num_rows
             if held.n * self.bytes_per_row >= PIECE:
-                yield _record(classes, partition, held)
+                yield _record(classes, partition, doubtful, held)
                 held = None
         if held is not None:
-            yield _record(classes, partition, held)
+            yield _record(classes, partition, doubtful, held)
 
 
 @dataclass
@@ -175,13 +182,14 @@ def _at(block: np.ndarray, first_row: int) -> Logits:
     return Logits(block.shape, lambda: iter([(first_row, block)]), first_row=first_row)
 
 
-def _record(classes: int, partition: int, held: _conformax.Partial) -> pa.RecordBatch:
+def _record(classes: int, partition: int, doubtful: bool, held: _conformax.Partial) -> pa.RecordBatch:
     columns = [
         pa.array([classes], pa.int32()),
         pa.array([partition], pa.int32()),
+        pa.array([doubtful], pa.bool_()),
         pa.array([held.to_bytes()], pa.binary()),
     ]
-    return pa.RecordBatch.from_arrays(columns, names=["classes", "partition", "partial"])
+    return pa.RecordBatch.from_arrays(columns, names=["classes", "partition", "doubtful", "partial"])
 
 
 def _partition() -> int:

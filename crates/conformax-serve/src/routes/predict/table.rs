@@ -67,8 +67,9 @@ fn answer(
     let mut writer = SetsWriter::in_memory(Path::new(form), &columns)?;
     let moment = served.moment();
     // Every row gets its set before the first is remembered: a table that is refused leaves no trace.
-    let (mut blocks, mut block) = (Vec::new(), Block::default());
+    let (mut blocks, mut block, mut doubtful) = (Vec::new(), Block::default(), None);
     while source.read(&mut block)? {
+        doubtful.get_or_insert(block.doubtful);
         if block.first_row + block.rows() as u64 > app.limits.rows as u64 {
             let detail = format!("a request may have {} rows, and this one has more", app.limits.rows);
             return Err(Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail));
@@ -112,7 +113,10 @@ fn answer(
         ("conformax-level", level.to_string()),
         ("conformax-fingerprint", served.fingerprint.clone()),
     ];
-    Ok((headers, sets).into_response())
+    let name = app.models.name(asked.model.as_deref());
+    let warning = served.warning(doubtful == Some(true), name, &app.note);
+    let warning = warning.map(|warning| [("conformax-warning", warning)]);
+    Ok((headers, warning, sets).into_response())
 }
 
 /// Opens the table as the command does, with its column of ids where it has one.
