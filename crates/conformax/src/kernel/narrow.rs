@@ -46,8 +46,9 @@ pub(crate) struct Bounds<L = Limit> {
     pub(crate) limits: L,
 }
 
-/// How far a label may be. One whose gap to the best is beyond `distance` is out. Of the others the best two are in, and
-/// one further down is in where the growth is at most `inside`, out where it is beyond `outside`, and else undecided.
+/// How far a label may be. One whose gap to the best is beyond `distance` is out. Of the others the best two are in,
+/// and one further down is in where the growth is at most `inside`, out where it is beyond `outside`, and else
+/// undecided.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Limit {
     pub(crate) distance: f64,
@@ -140,8 +141,8 @@ impl Leaders {
     }
 }
 
-/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as is one without a label, and as
-/// are the last if they are too few to be taken together.
+/// The sets of rows of `classes` logits. A row that may be at fault is left undecided, as is one without a label, and
+/// as are the last if they are too few to be taken together.
 pub(crate) fn leaders<T: Element, L: Limits>(
     data: &[T],
     classes: usize,
