@@ -5,7 +5,7 @@ use numpy::{Element, PyArray1, PyReadonlyArray1, PyUntypedArray, PyUntypedArrayM
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::array::{AnyView, View, Width, with_view};
+use crate::array::{AnyView, Number, View, Width, with_view};
 use crate::error::value_error;
 use crate::score::one_per_row;
 use crate::work::{Beside, Places, Rows, each_block, rows_per_block, run};
