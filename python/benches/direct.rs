@@ -1,6 +1,7 @@
 //! What the core takes for the jobs that `overhead.py` times in Python and in the command: same data, best of several.
 //!
-//! Arguments: a file of little-endian `f32` logits, one of `u32` labels, the number of classes, the threads.
+//! Arguments: a file of little-endian `f32` logits and one of `u32` labels that calibrate, two such files that are
+//! predicted and evaluated, the number of classes, the threads. An evaluation looks for rows that calibrated.
 //! Prints one line per job: its name and its seconds.
 
 #![allow(clippy::print_stdout, reason = "the result goes to the script that asked")]
@@ -8,28 +9,37 @@
 use std::time::Instant;
 use std::{env, fs};
 
-use conformax::{Alpha, Calibration, EntmaxScore, Evaluator, Logits, ScoreSpec, score_labels};
+use conformax::{Alpha, Calibrator, EntmaxScore, Evaluator, Logits, Remember, ScoreSpec, score_labels};
 
 const REPEATS: usize = 15;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = env::args().skip(1).filter(|argument| argument != "--bench");
-    let mut next = || arguments.next().ok_or("wanted logits, labels, classes and threads");
-    let logits: Vec<f32> = numbers(&fs::read(next()?)?, f32::from_le_bytes);
-    let labels: Vec<u32> = numbers(&fs::read(next()?)?, u32::from_le_bytes);
+    let mut next = || arguments.next().ok_or("wanted logits and labels twice, classes and threads");
+    let mut rows = || -> Result<(Vec<f32>, Vec<u32>), Box<dyn std::error::Error>> {
+        Ok((
+            numbers(&fs::read(next()?)?, f32::from_le_bytes),
+            numbers(&fs::read(next()?)?, u32::from_le_bytes),
+        ))
+    };
+    let ((held, held_labels), (logits, labels)) = (rows()?, rows()?);
     let (classes, threads): (usize, usize) = (next()?.parse()?, next()?.parse()?);
     rayon::ThreadPoolBuilder::new().num_threads(threads).build_global()?;
 
-    let logits = Logits::new(&logits, classes)?;
     let score = ScoreSpec::Entmax(EntmaxScore::default());
-    let model = Calibration::of(score, logits.labelled(&labels)?)?.at(Alpha::new(0.1)?).0;
+    let mut calibrator = Calibrator::new(score, classes)?.remembering(Remember::Rows);
+    calibrator.extend(Logits::new(&held, classes)?.labelled(&held_labels)?)?;
+    let calibration = calibrator.finish()?;
+    let model = calibration.at(Alpha::new(0.1)?).0;
+    let logits = Logits::new(&logits, classes)?;
     println!(
         "score_labels {}",
         best(|| score_labels(&score, logits.labelled(&labels)?).map(|scores| scores.len()))?
     );
     println!("predict {}", best(|| model.predict(logits).map(|sets| sets.len()))?);
     let evaluate = || {
-        let mut evaluator = Evaluator::new(vec![model.clone()], classes)?;
+        let seen = vec![calibration.rows().clone()];
+        let mut evaluator = Evaluator::new(vec![model.clone()], classes)?.watching_for(seen);
         evaluator.extend(logits.labelled(&labels)?)?;
         Ok(evaluator.finish()?.tallies.len())
     };

@@ -3,9 +3,9 @@
     python benches/overhead.py [LOGITS.npy LABELS.npy] [--command CONFORMAX]
 
 20,000 × 1,000 float32 and 2,000,000 × 10. Both sides alternate, so that whatever else the machine does hits both. With
-files, their rows are tiled to 20,000; without, rows are drawn so that the top label wins by about as much as on ImageNet.
-The command evaluates an .npy file that is in the page cache; what an empty evaluation takes is taken off, since a
-process starts once and not once a row.
+files, half of their rows calibrate and the others are tiled to 20,000; without, rows are drawn so that the top label
+wins by about as much as on ImageNet. The command evaluates an .npy file that is in the page cache; what an empty
+evaluation takes is taken off, since a process starts once and not once a row. Both sides look for rows that calibrated.
 """
 
 from __future__ import annotations
@@ -27,19 +27,27 @@ NARROW_ROWS, NARROW_CLASSES = 2_000_000, 10
 BAR = 1.10
 
 
-def data(arguments: list[str]) -> tuple[np.ndarray, np.ndarray]:
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+def data(arguments: list[str]) -> tuple[Rows, Rows]:
+    """Rows that calibrate, and others."""
     if arguments:
         logits, labels = (np.load(path) for path in arguments)
-        tiles = -(-ROWS // len(logits))
+        half = len(logits) // 2
+        tiles = -(-ROWS // (len(logits) - half))
         return (
-            np.tile(logits, (tiles, 1))[:ROWS].astype(np.float32),
-            np.tile(labels, tiles)[:ROWS].astype(np.uint32),
+            (logits[:half].astype(np.float32), labels[:half].astype(np.uint32)),
+            (
+                np.tile(logits[half:], (tiles, 1))[:ROWS].astype(np.float32),
+                np.tile(labels[half:], tiles)[:ROWS].astype(np.uint32),
+            ),
         )
-    return drawn(ROWS, CLASSES, 5.0)
+    return drawn(2_500, CLASSES, 5.0, seed=1), drawn(ROWS, CLASSES, 5.0, seed=0)
 
 
-def drawn(rows: int, classes: int, lead: float) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(0)
+def drawn(rows: int, classes: int, lead: float, seed: int) -> Rows:
+    rng = np.random.default_rng(seed)
     labels = rng.integers(classes, size=rows).astype(np.uint32)
     logits = rng.normal(size=(rows, classes)).astype(np.float32)
     logits[np.arange(rows), labels] += rng.normal(lead, 2, size=rows).astype(np.float32)
@@ -73,38 +81,39 @@ def main() -> None:
     parser.add_argument("--command", help="a release build of the command, to be measured too")
     arguments = parser.parse_args()
     direct = binary()
-    for logits, labels in (data(arguments.files), drawn(NARROW_ROWS, NARROW_CLASSES, 2.0)):
+    narrow = tuple(drawn(rows, NARROW_CLASSES, 2.0, seed) for rows, seed in ((20_000, 1), (NARROW_ROWS, 0)))
+    for held, given in (data(arguments.files), narrow):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
-            files = [str(folder / name) for name in ("logits", "labels")]
-            logits.tofile(files[0])
-            labels.tofile(files[1])
+            files = []
+            for place, array in enumerate((*held, *given)):
+                array.tofile(folder / str(place))
+                files.append(str(folder / str(place)))
             for threads in (1, 2):
-                command = [direct, *files, str(logits.shape[1]), str(threads)]
-                compare(logits, labels, command, threads, arguments.command, folder)
+                command = [direct, *files, str(given[0].shape[1]), str(threads)]
+                compare(held, given, command, threads, arguments.command, folder)
 
 
-def evaluation(command: str, folder: Path, logits: np.ndarray, labels: np.ndarray, threads: int):
+def evaluation(command: str, folder: Path, held: Rows, given: Rows, threads: int):
     """Evaluates the rows, or the first of them alone, by the command."""
     model = folder / "model.json"
     if not model.exists():
-        conformax.SplitConformalClassifier().calibrate(logits, labels).save(model)
-        for name, rows in (("all", len(logits)), ("one", 1)):
-            np.save(folder / f"{name}-logits.npy", logits[:rows])
-            np.save(folder / f"{name}-labels.npy", labels[:rows])
+        conformax.SplitConformalClassifier().calibrate(*held).save(model)
+        for name, rows in (("all", len(given[0])), ("one", 1)):
+            np.save(folder / f"{name}-logits.npy", given[0][:rows])
+            np.save(folder / f"{name}-labels.npy", given[1][:rows])
 
     def job(name: str) -> None:
         files = ["--logits", folder / f"{name}-logits.npy", "--labels", folder / f"{name}-labels.npy"]
-        words = [command, "evaluate", model, *files, "--allow-seen", "--json", "--quiet", "--threads", threads]
+        words = [command, "evaluate", model, *files, "--json", "--quiet", "--threads", threads]
         subprocess.run(list(map(str, words)), check=True, capture_output=True)
 
     return job
 
 
-def compare(
-    logits: np.ndarray, labels: np.ndarray, command: list[str], threads: int, measured: str | None, folder: Path
-) -> None:
-    cp = conformax.SplitConformalClassifier(n_threads=threads).calibrate(logits, labels)
+def compare(held: Rows, given: Rows, command: list[str], threads: int, measured: str | None, folder: Path) -> None:
+    logits, labels = given
+    cp = conformax.SplitConformalClassifier(n_threads=threads).calibrate(*held)
     jobs = {
         "score_labels": lambda: conformax.scores(logits, labels, n_threads=threads),
         "predict": lambda: cp.predict_set(logits),
@@ -112,7 +121,7 @@ def compare(
     shape = f"{len(logits):,} x {logits.shape[1]:,}"
     rust = dict.fromkeys([*jobs, "evaluate"], float("inf"))
     python = dict(rust)
-    run = None if measured is None else evaluation(measured, folder, logits, labels, threads)
+    run = None if measured is None else evaluation(measured, folder, held, given, threads)
     whole = empty = float("inf")
     for _ in range(ROUNDS):
         lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()

@@ -64,7 +64,7 @@ fn sets_of_view<'py, T: Width>(
         let mut whole: Vec<Joined<T::Out>> =
             models.iter().map(|_| Joined::with_capacity(view.rows())).collect();
         rows.each(stop, |first, logits| {
-            let with_logits = |chunk, sets: Vec<PredictionSets>| -> Vec<_> {
+            let with_logits = |chunk: Logits<'_, T>, sets: Vec<PredictionSets>| -> Vec<_> {
                 sets.into_iter().map(|sets| (logits_of(&sets, chunk), sets)).collect()
             };
             let found = predict_chunks(models, logits, with_logits, |sets| {
@@ -77,11 +77,29 @@ fn sets_of_view<'py, T: Width>(
     Ok(sets.into_iter().map(|sets| packed(py, sets)).collect())
 }
 
+/// Labels of a set that are copied whether it has them or not: the size of a set is hard to guess for the processor.
+const COPIED: usize = 4;
+
 /// The logits of the labels, so that probabilities can be had after the rows have gone.
 fn logits_of<T: Width>(sets: &PredictionSets, logits: Logits<'_, T>) -> Vec<T::Out> {
-    let mut numbers = Vec::with_capacity(sets.labels().len());
-    for (row, set) in logits.as_slice().chunks_exact(logits.classes()).zip(sets) {
-        numbers.extend(set.iter().map(|label| T::Out::from_f64(row[*label as usize].to_f64())));
+    let (offsets, labels) = (sets.offsets(), sets.labels());
+    let mut numbers = vec![T::Out::default(); labels.len()];
+    for (row, ends) in logits.as_slice().chunks_exact(logits.classes()).zip(offsets.windows(2)) {
+        let of = |label: u32| T::Out::from_f64(row[label as usize].to_f64());
+        let (few, end) = (ends[0]..ends[0] + COPIED, ends[1]);
+        match (labels.get(few.clone()), numbers.get_mut(few.clone())) {
+            // Labels of the sets that follow are labels too, and what is copied of them is written over.
+            (Some(labels), Some(numbers)) if end <= few.end => {
+                numbers.iter_mut().zip(labels).for_each(|(number, label)| *number = of(*label));
+            }
+            _ => {
+                let set = ends[0]..end;
+                numbers[set.clone()]
+                    .iter_mut()
+                    .zip(&labels[set])
+                    .for_each(|(number, label)| *number = of(*label));
+            }
+        }
     }
     numbers
 }

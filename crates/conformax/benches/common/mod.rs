@@ -11,9 +11,11 @@ pub struct Tiled {
     pub classes: usize,
 }
 
-/// The part of a NumPy file after its header; the files of `benchmarks/` are version 1.
+/// The part of a NumPy file after its header; the files of the benchmarks are version 1.
 fn npy_data(name: &str) -> Vec<u8> {
-    let path = format!("{}/../../benchmarks/{name}.npy", env!("CARGO_MANIFEST_DIR"));
+    // The three small benchmarks lie in the crate that embeds them.
+    let folder = if name.starts_with("imagenet") { "../.." } else { "../conformax-study" };
+    let path = format!("{}/{folder}/benchmarks/{name}.npy", env!("CARGO_MANIFEST_DIR"));
     let bytes = std::fs::read(&path).expect("the benchmarks are part of the checkout");
     let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     bytes[10 + header..].to_vec()
@@ -35,6 +37,19 @@ impl Tiled {
             1_000 => Self::imagenet(rows),
             _ => Self::laid_end_to_end(classes, rows),
         }
+    }
+
+    /// One of the small benchmarks, repeated until there are `rows`.
+    pub fn benchmark(name: &str, rows: usize) -> Self {
+        let logits: Vec<f32> = npy_data(&format!("{name}-logits"))
+            .as_chunks()
+            .0
+            .iter()
+            .map(|z| f32::from_le_bytes(*z))
+            .collect();
+        let labels: Vec<u32> = pairs(&npy_data(&format!("{name}-labels"))).map(u32::from).collect();
+        let classes = logits.len() / labels.len();
+        Self { logits, labels, classes }.tile(rows)
     }
 
     /// ImageNet-5k repeated until there are `rows`.

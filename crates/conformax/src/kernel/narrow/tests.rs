@@ -132,7 +132,7 @@ fn decides_label_by_label<T: Element>(data: &[T], classes: usize) {
             for (row, leaders) in data.chunks(classes).zip(&all[0]) {
                 let Some(found) = found(leaders) else { continue };
                 let mut wanted = plain(row, bounds).0;
-                wanted.retain(|label| *label as usize % step == 0);
+                wanted.retain(|label| (*label as usize).is_multiple_of(step));
                 assert_eq!(found, wanted, "{classes} {bounds:?} {row:?}");
             }
         }
