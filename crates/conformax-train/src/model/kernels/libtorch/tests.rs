@@ -99,7 +99,9 @@ fn stages_are_those_composed_of_single_operations() {
     let x = Tensor::<Training, 4>::random([4, 3, 8, 8], Distribution::Normal(0.0, 1.0), &device);
     let [one, other] = [(); 2].map(|()| Stage::<Training>::init(3, 6, 0.0, &device));
     // Weights are drawn when they are first looked at, and by each copy for itself.
-    [&one.first, &one.second].map(|block| block.conv.weight.val());
+    for block in [&one.first, &one.second] {
+        let _ = block.conv.weight.val();
+    }
     // A copy would share the running statistics.
     let mut other = other.load_record(one.clone().into_record());
     let composed = differentiated(&one, &x, |stage, x| stage.composed(x));
