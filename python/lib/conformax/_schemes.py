@@ -48,6 +48,11 @@ class Scheme:
         """One threshold for all rows, on logits as they come."""
         return self.kind(None) == "all" and self.pac is None and self.prior is None and not self.truncate_ranks
 
+    @property
+    def chooses(self) -> bool:
+        """Whether some of the rows find clusters or choose ranks."""
+        return self.clusters is not None or bool(self.truncate_ranks)
+
     def kind(self, weights: Any) -> str:
         """What thresholds go by."""
         if weights is not None:
