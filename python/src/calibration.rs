@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use conformax::{
-    Alpha, ClusterPlan, Evidence, Level, Loss, Prior, RankChooser, Ranks, Remember, RowSet, Scheme,
-    ScoreSpec, SortedScores, Taxonomy, Thresholds, cluster_classes,
+    Alpha, Choose, Dealer, Evidence, Level, Loss, Prior, Remember, RowSet, Scheme, SortedScores, Taxonomy,
+    Thresholds,
 };
-use conformax_io::{Beside, ClassNames, Input, KeptLevel, Model, Overwrite};
+use conformax_io::{Beside, Calibrating, ClassNames, Input, KeptLevel, Model, Overwrite};
 use numpy::{PyArray1, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -19,7 +19,7 @@ use crate::extend::{Given, extend};
 use crate::law::{alpha_of, alphas_of};
 use crate::predict::{Packed, empty_named, masked_name, masked_named, probabilities_of, sets_of};
 use crate::probabilities::{Held, within_sets};
-use crate::score::{OwnedBeside, Score, one_per_row};
+use crate::score::{OwnedBeside, Score};
 use crate::work::{Rows, run};
 
 /// A score, the scores it gave the calibration rows, and thresholds at some levels.
@@ -453,17 +453,18 @@ impl Calibration {
 
 /// How thresholds follow from calibration rows.
 #[pyclass(frozen, from_py_object, module = "conformax._conformax")]
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub struct Rule {
     scheme: Scheme,
-    ranks: Option<Ranks>,
+    /// What some of the rows choose that then do not calibrate.
+    choose: Option<Choose>,
 }
 
 #[pymethods]
 impl Rule {
     #[new]
     #[pyo3(signature = (
-        by="all", *, clusters=None, groups=0, label_weights=None, severity=None, cost=None, ranks=None
+        by="all", *, clusters=None, groups=0, label_weights=None, severity=None, cost=None, count=None
     ))]
     fn new(
         by: &str,
@@ -472,11 +473,16 @@ impl Rule {
         label_weights: Option<Vec<f64>>,
         severity: Option<Vec<f64>>,
         cost: Option<Vec<Vec<f64>>>,
-        ranks: Option<Vec<u32>>,
+        count: Option<usize>,
     ) -> PyResult<Self> {
         let missing = |what: &str| PyValueError::new_err(format!("thresholds by {by} need {what}"));
+        let choose = match by {
+            "found_cluster" => Some(Choose::Clusters(count)),
+            "ranked_class" => Some(Choose::Ranks),
+            _ => None,
+        };
         let scheme = match by {
-            "all" => Scheme::default(),
+            "all" | "found_cluster" | "ranked_class" => Scheme::default(),
             "class" => Scheme::Groups(Taxonomy::Label),
             "cluster" => Scheme::Groups(Taxonomy::Cluster(clusters.ok_or_else(|| missing("clusters"))?)),
             "group" => Scheme::Groups(Taxonomy::Group(groups)),
@@ -493,7 +499,7 @@ impl Rule {
             }
             _ => return Err(PyValueError::new_err(format!("thresholds cannot go by {by:?}"))),
         };
-        Ok(Self { scheme, ranks: ranks.map(Ranks::new).transpose().map_err(value_error)? })
+        Ok(Self { scheme, choose })
     }
 }
 
@@ -516,47 +522,11 @@ pub fn row_fingerprints<'py>(
     Ok(PyArray1::from_vec(py, found))
 }
 
-/// Which rows find clusters, how many clusters, and how many rows a class needs among them; None where there are too
-/// few.
-#[pyfunction]
-pub fn cluster_plan(
-    counts: Vec<u64>,
-    alpha: &str,
-    rows: u64,
-    seed: u64,
-) -> PyResult<Option<(Vec<u64>, usize, u64)>> {
-    let plan = ClusterPlan::for_counts(&counts, alpha_of(alpha)?);
-    Ok(plan.map(|plan| {
-        let clustering = (0..rows).filter(|row| plan.clusters_row(*row, seed)).collect();
-        (clustering, plan.clusters, plan.rows_wanted)
-    }))
-}
-
-/// The largest rank of each label, chosen on rows that do not calibrate.
-#[pyfunction]
-pub fn choose_ranks<'py>(
-    py: Python<'py>,
-    logits: &Bound<'py, PyUntypedArray>,
-    labels: PyReadonlyArray1<'py, u32>,
-    alpha: &str,
-) -> PyResult<Vec<u32>> {
-    let view = AnyView::of(logits)?;
-    let (labels, alpha) = (one_per_row(&view, labels, "labels")?, alpha_of(alpha)?);
-    with_view!(view, view => run(py, None, |stop| {
-        let mut chooser = RankChooser::new(view.classes())?;
-        let rows = Rows { view, beside: crate::work::Beside::default(), first_row: 0 };
-        rows.each(stop, |first, logits| {
-            chooser.extend(logits.labelled(&labels[first..first + logits.len()])?)
-        })?;
-        Ok(chooser.finish(alpha)?.as_slice().to_vec())
-    }))
-}
-
-/// Labelled rows in, a calibration out: the core's accumulator.
+/// Labelled rows in, a calibration out.
 #[pyclass(frozen, module = "conformax._conformax")]
 pub struct Calibrator {
     /// Frozen like every object here; a call takes it for as long as it adds rows.
-    inner: Mutex<conformax::Calibrator<ScoreSpec>>,
+    inner: Mutex<Calibrating>,
 }
 
 #[pymethods]
@@ -564,15 +534,15 @@ impl Calibrator {
     #[new]
     #[pyo3(signature = (score, classes, *, masked="allowed", rule=None))]
     fn new(score: &Score, classes: usize, masked: &str, rule: Option<Rule>) -> PyResult<Self> {
-        let calibrator = conformax::Calibrator::new(score.spec, classes).map_err(value_error)?;
-        let mut calibrator = calibrator.with_masked(masked_named(masked)?).remembering(Remember::Rows);
-        if let Some(Rule { scheme, ranks }) = rule {
-            calibrator = calibrator.under(scheme).map_err(value_error)?;
-            if let Some(ranks) = ranks {
-                calibrator = calibrator.with_ranks(ranks).map_err(value_error)?;
-            }
-        }
-        Ok(Self { inner: Mutex::new(calibrator) })
+        let masked = masked_named(masked)?;
+        let none = match rule.unwrap_or_default() {
+            Rule { choose: Some(choose), .. } => Dealer::new(score.spec, classes, choose)
+                .map(|dealer| Calibrating::Dealt(dealer.with_masked(masked))),
+            Rule { scheme, choose: None } => conformax::Calibrator::new(score.spec, classes)
+                .and_then(|none| none.with_masked(masked).remembering(Remember::Rows).under(scheme))
+                .map(Calibrating::All),
+        };
+        Ok(Self { inner: Mutex::new(none.map_err(value_error)?) })
     }
 
     /// Takes in rows with their labels. An error names the row in the whole and leaves everything as it was.
@@ -611,21 +581,13 @@ impl Calibrator {
     /// From the bytes that `to_bytes` made.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let calibrator = conformax::Calibrator::from_bytes(bytes).map_err(value_error)?;
-        Ok(Self { inner: Mutex::new(calibrator) })
-    }
-
-    /// The cluster of each class by the scores of rows taken in by class; None for those with too few.
-    fn cluster(&self, clusters: usize, rows_wanted: u64, seed: u64) -> PyResult<Vec<Option<u32>>> {
-        let calibrator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let calibration = calibrator.finish().map_err(value_error)?;
-        cluster_classes(calibration.groups(), clusters, rows_wanted, seed).map_err(value_error)
+        let read = Calibrating::from_bytes(bytes).map_err(value_error)?;
+        Ok(Self { inner: Mutex::new(read) })
     }
 
     /// The calibration of all rows taken in, with thresholds at these levels.
     #[pyo3(signature = (
-        alphas, *, names=None, input="logits", delta=None, column=None, groups=None, estimated=false, prior=None,
-        choosing_rows=None
+        alphas, *, names=None, input="logits", delta=None, column=None, groups=None, estimated=false, prior=None
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn finish(
@@ -638,15 +600,12 @@ impl Calibrator {
         groups: Option<Vec<String>>,
         estimated: bool,
         prior: Option<Vec<f64>>,
-        choosing_rows: Option<PyReadonlyArray1<'_, u64>>,
     ) -> PyResult<Calibration> {
-        let calibrator = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let calibration = calibrator.finish().map_err(value_error)?;
-        let mut model = Model::new(&calibration, &alphas_of(&alphas)?, names_of(names)?);
+        let calibrating = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut model = model_of(calibrating, &alphas_of(&alphas)?, names_of(names)?)?;
         model.input = input_named(input)?;
         model.beside = Beside { column, groups: groups.unwrap_or_default(), estimated, ..Beside::default() };
         model.prior = prior.map(Prior::new).transpose().map_err(value_error)?;
-        model.choosing_rows = choosing_rows.map(|rows| RowSet::new(rows.as_array().to_vec()));
         if let Some(delta) = delta {
             model = model
                 .with_delta(alpha_of(&delta)?)
@@ -654,6 +613,14 @@ impl Calibrator {
         }
         Ok(Calibration { model })
     }
+}
+
+/// What the file says, and how to do without clusters that are to be found.
+fn model_of(calibrating: Calibrating, alphas: &[Alpha], names: Option<ClassNames>) -> PyResult<Model> {
+    calibrating.model(alphas, names).map_err(|error| match error {
+        conformax::Error::FewForClusters { .. } => PyValueError::new_err(format!("{error} with by")),
+        _ => value_error(error),
+    })
 }
 
 pub fn input_named(name: &str) -> PyResult<Input> {

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use conformax::{Labelled, Logit, ScoreSpec};
+use conformax_io::Calibrating;
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::prelude::*;
 
@@ -21,7 +22,7 @@ pub trait Accumulates: Send + Sized {
     fn first_row(&self) -> u64;
 }
 
-impl Accumulates for conformax::Calibrator<ScoreSpec> {
+impl Accumulates for Calibrating {
     fn emptied(&self) -> conformax::Result<Self> {
         Ok(self.emptied())
     }

@@ -30,7 +30,7 @@ mod _conformax {
     #[pymodule_export]
     use crate::activation::{entmax, entmax_backward, entmax_gamma_derivative, entmax_loss};
     #[pymodule_export]
-    use crate::calibration::{Calibration, Calibrator, Rule, choose_ranks, cluster_plan, row_fingerprints};
+    use crate::calibration::{Calibration, Calibrator, Rule, row_fingerprints};
     #[pymodule_export]
     use crate::command::run_command;
     #[pymodule_export]

@@ -6,10 +6,10 @@
 use std::sync::{Mutex, PoisonError};
 
 use conformax::{
-    Alpha, Calibrator, Evaluator, Labelled, Logit, PairCounter, Remember, ScoreSpec, SearchStep, SizeCounter,
+    Alpha, Evaluator, Labelled, Logit, PairCounter, Remember, ScoreSpec, SearchStep, SizeCounter,
     ThresholdSearch, Tuner, Tuning,
 };
-use conformax_io::{Model, SelectionRecord, TuningRecord};
+use conformax_io::{Calibrating, Model, SelectionRecord, TuningRecord};
 use numpy::{PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -25,7 +25,7 @@ use crate::work::{Rows, run};
 /// One of the core's accumulators.
 #[derive(Clone)]
 enum Accumulator {
-    Calibrator(Calibrator<ScoreSpec>),
+    Calibrating(Calibrating),
     Tuner(Tuner<ScoreSpec>),
     Sizes(SizeCounter<ScoreSpec>),
     Pairs(PairCounter<ScoreSpec>),
@@ -37,7 +37,7 @@ enum Accumulator {
 macro_rules! each {
     ($accumulator:expr, $it:ident => $body:expr) => {
         match $accumulator {
-            Accumulator::Calibrator($it) => $body,
+            Accumulator::Calibrating($it) => $body,
             Accumulator::Tuner($it) => $body,
             Accumulator::Sizes($it) => $body,
             Accumulator::Pairs($it) => $body,
@@ -50,7 +50,7 @@ macro_rules! each {
 impl Accumulator {
     fn extend<T: Logit>(&mut self, rows: Labelled<'_, T>) -> conformax::Result<()> {
         match self {
-            Self::Calibrator(it) => it.extend(rows),
+            Self::Calibrating(it) => it.extend(rows),
             Self::Tuner(it) => it.extend(rows),
             Self::Sizes(it) => it.extend(rows.logits()),
             Self::Pairs(it) => it.extend(rows),
@@ -61,7 +61,7 @@ impl Accumulator {
 
     fn merge(&mut self, other: Self) -> conformax::Result<()> {
         match (self, other) {
-            (Self::Calibrator(mine), Self::Calibrator(theirs)) => mine.merge(theirs),
+            (Self::Calibrating(mine), Self::Calibrating(theirs)) => mine.merge(theirs),
             (Self::Tuner(mine), Self::Tuner(theirs)) => mine.merge(theirs),
             (Self::Sizes(mine), Self::Sizes(theirs)) => mine.merge(theirs),
             (Self::Pairs(mine), Self::Pairs(theirs)) => mine.merge(theirs),
@@ -75,7 +75,7 @@ impl Accumulator {
     fn from_bytes(bytes: &[u8]) -> conformax::Result<Self> {
         type Read = fn(&[u8]) -> conformax::Result<Accumulator>;
         let readers: [Read; 6] = [
-            |bytes| Calibrator::from_bytes(bytes).map(Self::Calibrator),
+            |bytes| Calibrating::from_bytes(bytes).map(Self::Calibrating),
             |bytes| Tuner::from_bytes(bytes).map(Self::Tuner),
             |bytes| SizeCounter::from_bytes(bytes).map(Self::Sizes),
             |bytes| PairCounter::from_bytes(bytes).map(Self::Pairs),
@@ -88,7 +88,7 @@ impl Accumulator {
         let mut tried = readers.iter().map(|read| read(bytes));
         tried
             .find(|read| !of_another_kind(read))
-            .unwrap_or_else(|| Calibrator::from_bytes(bytes).map(Self::Calibrator))
+            .unwrap_or_else(|| Calibrating::from_bytes(bytes).map(Self::Calibrating))
     }
 }
 
@@ -211,13 +211,13 @@ impl Partial {
 
     /// Takes the rows that a calibrator took in into a search, by the scores that it keeps.
     fn extend_scored(&self, py: Python<'_>, rows: &Self) -> PyResult<()> {
-        let (Accumulator::Search(mut search), Accumulator::Calibrator(calibrator)) =
+        let (Accumulator::Search(mut search), Accumulator::Calibrating(Calibrating::All(calibrator))) =
             (self.take()?, rows.take()?)
         else {
             return Err(wrong("search, or no calibrator's scores"));
         };
         let extended = py.detach(|| search.extend_scored(&calibrator).map(|()| search));
-        rows.put(Accumulator::Calibrator(calibrator));
+        rows.put(Accumulator::Calibrating(Calibrating::All(calibrator)));
         self.put(Accumulator::Search(extended.map_err(value_error)?));
         Ok(())
     }
@@ -271,7 +271,7 @@ impl Partial {
     /// The calibration of the chosen score by other rows than those that chose it.
     #[pyo3(signature = (calibrating, alpha, *, names=None))]
     fn tuned(&self, calibrating: &Self, alpha: &str, names: Option<Vec<String>>) -> PyResult<Calibration> {
-        let (Accumulator::Sizes(sizes), Accumulator::Calibrator(calibrator)) =
+        let (Accumulator::Sizes(sizes), Accumulator::Calibrating(calibrating)) =
             (self.get()?, calibrating.get()?)
         else {
             return Err(wrong("a choice and its calibration"));
@@ -279,8 +279,7 @@ impl Partial {
         let (alpha, n, rows): (Alpha, _, _) = (alpha_of(alpha)?, sizes.n(), sizes.rows().clone());
         let choice = sizes.finish().map_err(value_error)?;
         let record = TuningRecord { tuning: Tuning::Valid, alpha, choice, n, rows };
-        let calibration = calibrator.finish().map_err(value_error)?;
-        let mut model = Model::new(&calibration, &[alpha], names_of(names)?);
+        let mut model = calibrating.model(&[alpha], names_of(names)?).map_err(value_error)?;
         model.tuning = Some(record);
         Ok(Calibration { model })
     }

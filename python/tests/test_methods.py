@@ -1,5 +1,7 @@
 """Coverage where it matters, against the independent oracle's values (see fixtures/golden/README.md)."""
 
+import collections
+import functools
 import json
 import pickle
 import warnings
@@ -157,41 +159,78 @@ def test_clusters_and_ranks():
     sets = cut.predict_set(fresh)
     place = (fresh[:, None, :] >= fresh[:, :, None]).sum(axis=2)
     assert all(place[row, label] <= ranks[label] for row, label in zip(np.repeat(np.arange(50), sets.sizes), sets.indices))
-    with pytest.raises(ValueError, match="too few rows of each class to find clusters at alpha = 0.1: the rarest class has 9"):
+    with pytest.raises(ValueError, match="to find clusters at alpha = 0.1: of 60 classes the rarest has 9 rows; .* clusters of your own with by"):
         # Enough of each class for a plan, but not for a class among those that cluster.
         every = np.tile(np.arange(60), 9)
         SplitConformalClassifier(alpha=0.1, clusters=True).calibrate(9 * np.eye(60)[every], every)
 
 
-def test_clusters_and_ranks_are_those_that_the_core_finds_on_other_rows():
+def mixed(state: int) -> int:
+    """One step of SplitMix64."""
+    z = (state + 0x9E3779B97F4A7C15) % 2**64
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % 2**64
+    z = (z ^ z >> 27) * 0x94D049BB133111EB % 2**64
+    return z ^ z >> 31
+
+
+def coins(logits, labels):
+    """The coin of every row, by the definition in docs/methods.md."""
+    rows = _conformax.row_fingerprints(logits).tolist()
+    state = functools.reduce(lambda state, byte: mixed(state ^ byte), b"deal", mixed(0))
+    together, copies, found = sum(map(mixed, rows)) % 2**64, collections.Counter(), []
+    for row, label in zip(rows, labels.tolist()):
+        one = functools.reduce(lambda state, value: mixed(mixed(state) ^ value), (together, label, row, copies[label, row]), state)
+        copies[label, row] += 1
+        found.append(mixed(one) >> 1)
+    return np.array(found, dtype=np.float64)
+
+
+def test_rows_are_dealt_out_by_the_definition():
     rng = np.random.default_rng(0)
-    labels = rng.integers(12, size=4_000)
+    labels = rng.integers(12, size=4_000).astype(np.uint32)
     logits = rng.normal(size=(4_000, 12)) + 3 * np.eye(12)[labels] * np.where(labels < 6, 1, 0.4)[:, None]
-    labels = labels.astype(np.uint32)
-    score = SplitConformalClassifier()._rule()
-    everything = np.arange(4_000)
+    # Rows that come several times.
+    again = rng.integers(30, size=600)
+    logits[:600], labels[:600] = logits[again], labels[again]
+    coin = coins(logits, labels)
 
-    def by_class(some, **options):
-        calibrator = _conformax.Calibrator(score, 12, rule=_conformax.Rule(**options))
-        calibrator.extend(logits[some], labels[some])
-        return calibrator
+    cp = SplitConformalClassifier(alpha=0.1, clusters=2).calibrate(logits, labels)
+    least = np.bincount(labels).min()
+    rest = coin * least >= (least * 12 // 87) * 2.0**63
+    wanted = SplitConformalClassifier(alpha=0.1, by=cp._calibration.clusters).calibrate(logits[rest], labels[rest])
+    assert cp.n_calibration_ == rest.sum() and cp.threshold_.tolist() == wanted.threshold_.tolist()
 
-    chosen, count, wanted = _conformax.cluster_plan(np.bincount(labels, minlength=12).tolist(), "0.1", 4_000, 0)
-    rest = np.setdiff1d(everything, chosen)
-    for asked, number in ((2, 2), (True, count)):
-        cp = SplitConformalClassifier(alpha=0.1, clusters=asked).calibrate(logits, labels)
-        clusters = by_class(chosen, by="class").cluster(number, wanted, 0)
-        again = by_class(rest, by="cluster", clusters=clusters).finish(["0.1"])
-        assert cp._calibration.clusters == clusters and cp.n_calibration_ == len(rest)
-        assert cp.threshold_.tolist() == again.thresholds("0.1")[1]
-
-    keep, tuning = _conformax.tuning_split(4_000, _conformax.TUNING_FRACTION, 0)
     cp = SplitConformalClassifier(alpha=0.1, truncate_ranks=True).calibrate(logits, labels)
-    ranks = _conformax.choose_ranks(logits[tuning], labels[tuning], "0.1")
-    assert ranks != _conformax.choose_ranks(logits[keep], labels[keep], "0.1")
-    again = by_class(keep, by="class", ranks=ranks).finish(["0.1"])
-    assert cp._calibration.ranks == ranks and cp.n_calibration_ == len(keep) == 2_400
-    assert cp.threshold_.tolist() == again.thresholds("0.1")[1]
+    choosing = np.argsort(coin)[2_400:]
+    place = (logits >= logits[np.arange(4_000), labels][:, None]).sum(axis=1)
+    ranks = []
+    for label in range(12):
+        own = np.sort(place[choosing][labels[choosing] == label])
+        ranks.append(int(own[conformax.conformal_rank(len(own), 0.05) - 1]))
+    assert cp._calibration.ranks == ranks and cp.n_calibration_ == 2_400
+
+    # In any order, and through any blocks.
+    for asked in ({"clusters": True}, {"truncate_ranks": True}):
+        cp = SplitConformalClassifier(alpha=0.1, **asked).calibrate(logits, labels)
+        other = SplitConformalClassifier(alpha=0.1, **asked).calibrate(logits[::-1], labels[::-1])
+        assert cp._calibration.to_json() == other._calibration.to_json()
+
+
+def test_rows_to_be_dealt_out_are_merged_and_sent_as_bytes():
+    rng = np.random.default_rng(1)
+    labels = rng.integers(12, size=2_000).astype(np.uint32)
+    logits = rng.normal(size=(2_000, 12)) + 3 * np.eye(12)[labels]
+    for by, asked in (("found_cluster", {"clusters": 3}), ("ranked_class", {"truncate_ranks": True})):
+        cp = SplitConformalClassifier(alpha=0.1, **asked).calibrate(logits, labels)
+        rule = _conformax.Rule(by, count=asked.get("clusters"))
+        empty = _conformax.Calibrator(SplitConformalClassifier()._rule(), 12, rule=rule).to_bytes()
+        parts = [_conformax.Partial.from_bytes(empty) for _ in range(3)]
+        for number, part in enumerate(parts):
+            part.extend(logits[number::3], labels[number::3])
+        parts[2].merge(parts[0])
+        parts[2].merge(parts[1])
+        found = _conformax.Calibrator.from_bytes(parts[2].to_bytes()).finish(["0.1"])
+        assert found.to_json() == cp._calibration.to_json()
 
 
 def test_a_prior_is_taken_out_of_the_rows_that_are_predicted(rows, tmp_path):

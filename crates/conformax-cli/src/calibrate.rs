@@ -2,17 +2,17 @@
 
 use clap::Args;
 use conformax::{
-    Alpha, Calibrator, ClusterPlan, Masked, RankChooser, Ranks, Remember, RowSet, Scheme, ScoreSpec,
-    SearchStep, Taxonomy, ThresholdSearch, Thresholds, TuningSplit, cluster_classes,
+    Alpha, Calibrator, Dealer, Masked, Remember, Scheme, ScoreSpec, SearchStep, Taxonomy, ThresholdSearch,
+    Thresholds,
 };
 use conformax_io::{
-    Block, ClassNames, GIVE_LOGITS, Impossible, KeptLevel, LIKE_PROBABILITIES, LabelUse, Model, Output, Part,
-    PartOf, Settings, Source, printable,
+    Block, Calibrating, ClassNames, GIVE_LOGITS, Impossible, KeptLevel, LIKE_PROBABILITIES, LabelUse, Model,
+    Output, Part, PartOf, Settings, Source, printable,
 };
 use serde::Serialize;
 
 use crate::args::{Asked, DataArgs, Files, LevelArgs, MaskedChoice, OutputArgs, SchemeArgs, ScoreArgs};
-use crate::blocks::{count_rows, for_each_block, in_block, with_logits};
+use crate::blocks::{for_each_block, in_block, with_logits};
 use crate::chart::bar;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -77,11 +77,6 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let masked = args.masked.into();
     let output = Output::create(&args.output.output, args.output.overwrite())?;
     args.scheme.check(args.data.label_column.as_deref())?;
-    if args.partial && (args.scheme.clusters().is_some() || args.scheme.truncate_ranks) {
-        return Err(Failure::error(
-            "clusters and ranks cannot be found by parts: give clusters of your own with --by FILE",
-        ));
-    }
     let source = args.data.open_with(LabelUse::Required, |options| {
         options.block_bytes = BLOCK_BYTES;
         args.scheme.adjust(options);
@@ -100,22 +95,20 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
         warn_of_model(&model, Some(infinite), console);
         model
     } else {
-        let prepared = prepare(source, scheme, &alphas, args, console)?;
-        let mut calibrator = calibrator(score, classes, masked)?.under(prepared.scheme)?;
-        if let Some(ranks) = prepared.ranks {
-            calibrator = calibrator.with_ranks(ranks)?;
-        }
-        let (calibrator, groups) = read_all(prepared.source, calibrator, &prepared.calibrating, console)?;
+        let none = match args.scheme.choose() {
+            Some(choose) => Calibrating::Dealt(Dealer::new(score, classes, choose)?.with_masked(masked)),
+            None => Calibrating::All(calibrator(score, classes, masked)?.under(scheme)?),
+        };
+        let (calibrating, groups) = read_all(source, none, console)?;
         beside.groups = groups;
         let settings = Settings { beside, prior, delta: args.scheme.pac };
         if args.partial {
-            let of = PartOf::Calibration(calibrator);
+            let of = PartOf::Calibration(calibrating);
             Part::new(of, names, args.data.input(), alphas, settings).write(output)?;
             console.note(format_args!("wrote {}", args.output.output.display()));
             return Ok(());
         }
-        let mut model = model_of(calibrator, &alphas, names, settings)?;
-        model.choosing_rows = prepared.choosing;
+        let mut model = model_of(calibrating, &alphas, names, settings)?;
         warn_of_model(&model, None, console);
         if args.thresholds_only {
             model.evidence = None;
@@ -128,7 +121,7 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
 
 /// The model of a finished calibration, with its groups in the order of their names.
 pub(crate) fn model_of(
-    mut calibrator: Calibrator<ScoreSpec>,
+    mut calibrating: Calibrating,
     alphas: &[Alpha],
     names: Option<ClassNames>,
     mut settings: Settings,
@@ -138,119 +131,22 @@ pub(crate) fn model_of(
         let mut sorted = learned.clone();
         sorted.sort();
         let place = |name: &String| sorted.binary_search(name).expect("it is one of them");
-        calibrator = calibrator.regrouped(&learned.iter().map(place).collect::<Vec<_>>(), sorted.len())?;
+        calibrating = calibrating.regrouped(&learned.iter().map(place).collect::<Vec<_>>(), sorted.len())?;
         settings.beside.groups = sorted;
     }
-    let found = calibrator.finish().map_err(|error| match (&error, &settings.beside.column) {
+    let found = calibrating.model(alphas, names);
+    let mut model = found.map_err(|error| match (&error, &settings.beside.column) {
         (conformax::Error::NoWeight, Some(column)) => {
             Failure::error(format!("the column `{}`: {error}", printable(column)))
         }
+        (conformax::Error::FewForClusters { .. }, _) => Failure::error(format!("{error} with --by FILE")),
         _ => error.into(),
     })?;
-    let mut model = Model::new(&found, alphas, names);
     (model.beside, model.prior) = (settings.beside, settings.prior);
     match settings.delta {
         Some(delta) => model.with_delta(delta).map_err(Failure::error),
         None => Ok(model),
     }
-}
-
-/// Which rows calibrate.
-enum Calibrating {
-    All,
-    /// Those that a plan did not take for clusters.
-    NotClustering(ClusterPlan, u64),
-    These(Vec<usize>),
-}
-
-impl Calibrating {
-    fn takes(&self, row: u64) -> bool {
-        match self {
-            Self::All => true,
-            Self::NotClustering(plan, seed) => !plan.clusters_row(row, *seed),
-            Self::These(rows) => rows.binary_search(&(row as usize)).is_ok(),
-        }
-    }
-}
-
-/// What other rows than those that calibrate had to choose.
-struct Prepared {
-    source: Source,
-    scheme: Scheme,
-    ranks: Option<Ranks>,
-    calibrating: Calibrating,
-    choosing: Option<RowSet>,
-}
-
-/// Finds clusters or ranks, where they are to be found, on rows that then do not calibrate.
-fn prepare(
-    source: Source,
-    scheme: Scheme,
-    alphas: &[Alpha],
-    args: &CalibrateArgs,
-    console: &mut Console<'_>,
-) -> Result<Prepared, Failure> {
-    let alpha = *alphas.iter().min().expect("there is a level");
-    if let Some(wanted) = args.scheme.clusters() {
-        return find_clusters(source, alpha, wanted, args, console);
-    }
-    if !args.scheme.truncate_ranks {
-        return Ok(Prepared { source, scheme, ranks: None, calibrating: Calibrating::All, choosing: None });
-    }
-    let (source, n) = count_rows(source, console)?;
-    let n = usize::try_from(n).map_err(Failure::error)?;
-    let split = TuningSplit::new(n, TuningSplit::FRACTION, SEED)?;
-    let mut chooser = RankChooser::new(source.classes())?;
-    let mut names = Vec::new();
-    let mut source = crate::tune::for_rows(source, &split.tuning, "choosing ranks", console, |block| {
-        names.extend(block.row_fingerprints());
-        let before = chooser.n();
-        let extended = with_logits!(block, logits => chooser.extend(logits.labelled(labels(block))?));
-        extended.map_err(|error| in_block(error, before))
-    })?;
-    source.rewind()?;
-    let (ranks, calibrating) = (Some(chooser.finish(alpha)?), Calibrating::These(split.calibrating));
-    Ok(Prepared { source, scheme, ranks, calibrating, choosing: Some(RowSet::new(names)) })
-}
-
-/// Which rows choose is decided by this seed, the same for everybody.
-const SEED: u64 = 0;
-
-fn find_clusters(
-    source: Source,
-    alpha: Alpha,
-    wanted: Option<usize>,
-    args: &CalibrateArgs,
-    console: &mut Console<'_>,
-) -> Result<Prepared, Failure> {
-    let classes = source.classes();
-    let mut counts = vec![0_u64; classes];
-    let mut source = for_each_block(source, "counting labels", console, |block, _| {
-        labels(block).iter().for_each(|label| counts[*label as usize] += 1);
-        Ok(())
-    })?;
-    source.rewind()?;
-    let too_few = || {
-        Failure::error(format!(
-            "too few rows of each class, or classes, to find clusters at alpha = {alpha}: of {classes} classes the rarest \
-             has {}; calibrate on more, or give clusters of your own with --by FILE",
-            rows(counts.iter().copied().min().unwrap_or(0))
-        ))
-    };
-    let plan = ClusterPlan::for_counts(&counts, alpha).ok_or_else(too_few)?;
-    let mut calibrator = calibrator(args.score.spec()?, classes, args.masked.into())?.by(Taxonomy::Label)?;
-    let calibrating = Calibrating::NotClustering(plan, SEED);
-    let mut source = for_each_block(source, "clustering", console, |block, _| {
-        Ok(extend_with(&mut calibrator, block, |row| !calibrating.takes(row))?)
-    })?;
-    source.rewind()?;
-    let found = calibrator.finish()?;
-    let clusters = cluster_classes(found.groups(), wanted.unwrap_or(plan.clusters), plan.rows_wanted, SEED)?;
-    if clusters.iter().all(Option::is_none) {
-        return Err(too_few());
-    }
-    let scheme = Scheme::Groups(Taxonomy::Cluster(clusters));
-    Ok(Prepared { source, scheme, ranks: None, calibrating, choosing: Some(found.rows().clone()) })
 }
 
 /// A calibrator that remembers its rows, as files do.
@@ -291,50 +187,25 @@ fn labels(block: &Block) -> &[u32] {
     block.labels.as_deref().expect("labels were required of the source")
 }
 
-/// Calibrates on the rows that do; the names of groups come in the order in which they were met.
+/// Takes in all rows; the names of groups come in the order in which they were met.
 fn read_all(
     source: Source,
-    mut calibrator: Calibrator<ScoreSpec>,
-    calibrating: &Calibrating,
+    mut calibrating: Calibrating,
     console: &mut Console<'_>,
-) -> Result<(Calibrator<ScoreSpec>, Vec<String>), Failure> {
+) -> Result<(Calibrating, Vec<String>), Failure> {
     let mut doubt = LooksLikeProbabilities::new();
     let mut labelled = vec![false; source.classes()];
     let source = for_each_block(source, "calibrating", console, |block, console| {
         doubt.look_at(block.doubtful, console);
         labels(block).iter().for_each(|label| labelled[*label as usize] = true);
-        match calibrating {
-            Calibrating::All => extend(&mut calibrator, block)?,
-            some => extend_with(&mut calibrator, block, |row| some.takes(row))?,
-        }
+        let before = calibrating.n();
+        make_room(&mut calibrating, block)?;
+        with_logits!(block, logits => calibrating.extend(logits.labelled(labels(block))?))
+            .map_err(|error| in_block(error, before))?;
         Ok(())
     })?;
     warn_of_unlabelled(&source, &labelled, console);
-    Ok((calibrator, source.groups().to_vec()))
-}
-
-fn extend(calibrator: &mut Calibrator<ScoreSpec>, block: &Block) -> Result<(), conformax::Error> {
-    let before = calibrator.n();
-    calibrator.make_room(block)?;
-    with_logits!(block, logits => calibrator.extend(logits.labelled(labels(block))?))
-        .map_err(|error| in_block(error, before))
-}
-
-/// The same with the rows that `takes` says yes to.
-fn extend_with(
-    calibrator: &mut Calibrator<ScoreSpec>,
-    block: &Block,
-    takes: impl Fn(u64) -> bool,
-) -> Result<(), conformax::Error> {
-    let taken = |row: &usize| takes(block.first_row + *row as u64);
-    let wanted: Vec<usize> = (0..block.rows()).filter(taken).collect();
-    if wanted.is_empty() {
-        return Ok(());
-    }
-    extend(calibrator, &crate::tune::gather(block, &wanted)).map_err(|error| match error.row() {
-        Some(row) => error.at_row(wanted[row as usize] as u64),
-        None => error,
-    })
+    Ok((calibrating, source.groups().to_vec()))
 }
 
 /// A column that no row is labelled with may be something else than a class.
@@ -354,19 +225,14 @@ fn warn_of_unlabelled(source: &Source, labelled: &[bool], console: &mut Console<
 }
 
 /// Groups are learned as rows come.
-trait MakeRoom {
-    fn make_room(&mut self, block: &Block) -> Result<(), conformax::Error>;
-}
-
-impl MakeRoom for Calibrator<ScoreSpec> {
-    fn make_room(&mut self, block: &Block) -> Result<(), conformax::Error> {
-        let Scheme::Groups(Taxonomy::Group(known)) = self.scheme() else { return Ok(()) };
-        if block.known_groups > *known {
-            let (same, empty) = ((0..*known).collect::<Vec<usize>>(), self.emptied());
-            *self = std::mem::replace(self, empty).regrouped(&same, block.known_groups)?;
-        }
-        Ok(())
+fn make_room(calibrating: &mut Calibrating, block: &Block) -> Result<(), conformax::Error> {
+    let Calibrating::All(calibrator) = calibrating else { return Ok(()) };
+    let Scheme::Groups(Taxonomy::Group(known)) = *calibrator.scheme() else { return Ok(()) };
+    if block.known_groups > known {
+        let (same, empty) = ((0..known).collect::<Vec<usize>>(), calibrator.emptied());
+        *calibrator = std::mem::replace(calibrator, empty).regrouped(&same, block.known_groups)?;
     }
+    Ok(())
 }
 
 /// Reads the rows as often as it takes.

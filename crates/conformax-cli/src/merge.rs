@@ -54,8 +54,8 @@ pub(crate) fn run(args: &MergeArgs, console: &mut Console<'_>) -> Result<(), Fai
                  --allow-seen, and give them to `evaluate`",
             ))
         }
-        (PartOf::Calibration(calibrator), Some(output)) => {
-            let mut model = calibrate::model_of(calibrator, &alphas, names, settings)?;
+        (PartOf::Calibration(calibrating), Some(output)) => {
+            let mut model = calibrate::model_of(calibrating, &alphas, names, settings)?;
             model.input = input;
             calibrate::warn_of_model(&model, None, console);
             if args.thresholds_only {

@@ -224,7 +224,7 @@ pub(crate) fn labels(block: &Block) -> &[u32] {
 }
 
 /// Calls `work` with the wanted rows of each block, as a block of their own.
-pub(crate) fn for_rows(
+fn for_rows(
     source: Source,
     wanted: &[usize],
     what: &str,
@@ -245,7 +245,7 @@ pub(crate) fn for_rows(
 }
 
 /// Some rows of a block as a block of their own, with what came beside them.
-pub(crate) fn gather(block: &Block, rows: &[usize]) -> Block {
+fn gather(block: &Block, rows: &[usize]) -> Block {
     let mut logits = Values::new(block.logits.dtype());
     rows.iter().for_each(|row| logits.extend_rows(&block.logits, block.classes, *row..row + 1));
     let labels = labels(block);

@@ -50,6 +50,7 @@ mod tables;
 mod text;
 mod writing;
 
+pub use calibration::calibrating::Calibrating;
 pub use calibration::kind::{expect_json_lines, is_calibration};
 pub use calibration::model::{Beside, Impossible, KeptLevel, Model, SelectionRecord, TuningRecord};
 pub use calibration::part::{Part, PartOf, Settings};

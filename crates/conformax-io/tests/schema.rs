@@ -2,10 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on fails")]
 
 use conformax::{
-    Alpha, Calibrator, Generator, Logits, Loss, Masked, Prior, RankChooser, Remember, RowSet, Scheme,
-    ScoreSpec, Taxonomy, Tuner, cluster_classes, entmax_grid, row_fingerprints,
+    Alpha, Calibrator, Choose, Dealer, Generator, Logits, Loss, Masked, Prior, Remember, RowSet, Scheme,
+    ScoreSpec, Taxonomy, Tuner, cluster_classes, entmax_grid,
 };
-use conformax_io::{Beside, ClassNames, Model, SelectionRecord};
+use conformax_io::{Beside, Calibrating, ClassNames, Model, SelectionRecord};
 use serde_json::Value;
 
 const CLASSES: usize = 4;
@@ -63,12 +63,9 @@ fn found_clusters() -> Scheme {
 
 fn truncated() -> Model {
     let rows = Rows::new(3);
-    let mut chooser = RankChooser::new(CLASSES).unwrap();
-    chooser.extend(rows.all().labelled(&rows.labels).unwrap()).unwrap();
-    let ranks = chooser.finish(alphas()[1]).unwrap();
-    let mut model = calibrated(calibrator(Scheme::Groups(Taxonomy::Label)).with_ranks(ranks).unwrap());
-    model.choosing_rows = Some(RowSet::new(row_fingerprints(rows.all())));
-    model
+    let mut dealer = Dealer::new(ScoreSpec::default(), CLASSES, Choose::Ranks).unwrap();
+    dealer.extend(rows.all().labelled(&rows.labels).unwrap()).unwrap();
+    Calibrating::Dealt(dealer).model(&alphas(), None).unwrap()
 }
 
 fn selected() -> Model {

@@ -10,8 +10,8 @@ mod shift;
 use std::time::Instant;
 
 use conformax::{
-    Alpha, Calibration, Calibrator, ClusterPlan, CoverageLaw, EntmaxScore, Evaluated, Evaluator, Gamma,
-    Labelled, Logit, Logits, Predictor, Prior, RankChooser, Strata, Taxonomy, Thresholds, cluster_classes,
+    Alpha, Calibration, Calibrator, Choose, CoverageLaw, Dealer, EntmaxScore, Evaluated, Evaluator, Gamma,
+    Labelled, Logit, Logits, Predictor, Prior, Strata, Taxonomy, Thresholds,
 };
 
 use crate::benchmark::{Benchmark, Wide};
@@ -172,15 +172,15 @@ impl Study {
         Ok(())
     }
 
-    /// A model for each level, and how their sets fared. What needs rows of its own takes those that tune, and
-    /// calibrates on the rest.
+    /// A model for each level, and how their sets fared. A prior takes the rows that tune, and calibrates on the rest;
+    /// clusters and ranks are dealt rows of their own.
     fn models<T: Logit>(
         &self,
         way: Way,
         parts: &Parts<T>,
         seed: u64,
     ) -> Result<(Vec<LevelModel>, Evaluated)> {
-        let Parts { calibration, tuning, calibrating, test } = parts;
+        let Parts { calibration, calibrating, test, .. } = parts;
         let classes = test.classes;
         let every_level = |taxonomy: Taxonomy, rows: &Owned<T>| -> Result<Vec<_>> {
             let calibration = calibrated(taxonomy, rows)?;
@@ -190,37 +190,33 @@ impl Study {
             Way::Marginal => every_level(Taxonomy::All, calibration)?,
             Way::PriorAdjusted => every_level(Taxonomy::All, calibrating)?,
             Way::ByClass => every_level(Taxonomy::Label, calibration)?,
-            // How many rows cluster, and where ranks are cut, depends on the level.
-            Way::Clustered => {
-                let clustered = |alpha: &Alpha| {
-                    let Some(plan) = ClusterPlan::for_counts(&calibration.counts(), *alpha) else {
-                        let one = calibrated(Taxonomy::All, calibration)?;
-                        return Ok(LevelModel::of(&one, calibration, *alpha));
-                    };
-                    let (clustering, rest) = calibration.divided(|row| plan.clusters_row(row, seed));
-                    let found = calibrated(Taxonomy::Label, &clustering)?;
-                    let clusters = cluster_classes(found.groups(), plan.clusters, plan.rows_wanted, seed)?;
-                    Ok(LevelModel::of(&calibrated(Taxonomy::Cluster(clusters), &rest)?, &rest, *alpha))
-                };
-                self.levels.iter().map(clustered).collect::<Result<_>>()?
-            }
-            Way::RankTruncated => {
-                let mut chooser = RankChooser::new(classes)?;
-                chooser.extend(tuning.labelled()?)?;
-                let truncated = |alpha: &Alpha| {
-                    let mut calibrator = Calibrator::new(SCORE, classes)?
-                        .by(Taxonomy::Label)?
-                        .with_ranks(chooser.clone().finish(*alpha)?)?;
-                    calibrator.extend(calibrating.labelled()?)?;
-                    Ok(LevelModel::of(&calibrator.finish()?, calibrating, *alpha))
-                };
-                self.levels.iter().map(truncated).collect::<Result<_>>()?
-            }
+            Way::Clustered => self.dealt(Choose::Clusters(None), calibration, seed)?,
+            Way::RankTruncated => self.dealt(Choose::Ranks, calibration, seed)?,
         };
         let predictors = models.iter().map(|model| model.predictor.clone()).collect();
         let mut evaluator = Evaluator::new(predictors, classes)?.by(Taxonomy::Label)?;
         evaluator.extend(test.labelled()?)?;
         Ok((models, evaluator.finish()?))
+    }
+
+    /// Where some rows choose and the others calibrate. How many rows cluster, and where ranks are cut, depends on the
+    /// level.
+    fn dealt<T: Logit>(&self, choose: Choose, rows: &Owned<T>, seed: u64) -> Result<Vec<LevelModel>> {
+        let mut dealer = Dealer::new(SCORE, rows.classes, choose)?.with_seed(seed);
+        dealer.extend(rows.labelled()?)?;
+        let at = |alpha: &Alpha| -> Result<LevelModel> {
+            match dealer.clone().finish(*alpha) {
+                Ok(dealt) => {
+                    Ok(LevelModel { predictor: dealt.calibration.at(*alpha).0, counts: dealt.counts })
+                }
+                // Too few rows for clusters leave one threshold.
+                Err(conformax::Error::FewForClusters { .. }) => {
+                    Ok(LevelModel::of(&calibrated(Taxonomy::All, rows)?, rows, *alpha))
+                }
+                Err(error) => Err(error.into()),
+            }
+        };
+        self.levels.iter().map(at).collect()
     }
 }
 
@@ -377,13 +373,6 @@ impl<T: Logit> Owned<T> {
         let mut counts = vec![0; self.classes];
         self.labels.iter().for_each(|label| counts[*label as usize] += 1);
         counts
-    }
-
-    /// Those whose place is taken, and the others.
-    fn divided(&self, taken: impl Fn(u64) -> bool) -> (Self, Self) {
-        let (first, second): (Vec<u32>, Vec<u32>) =
-            (0..self.labels.len() as u32).partition(|row| taken(u64::from(*row)));
-        (self.pick(&first), self.pick(&second))
     }
 
     fn adjusted(&self, prior: &Prior) -> Result<Owned<f64>> {

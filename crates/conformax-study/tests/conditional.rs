@@ -1,18 +1,17 @@
 //! The conditional study against sets that are made here by the definition.
 
 // What the tests share is not itself a test, which is where the lint would allow it.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use conformax::{
-    Alpha, Calibration, Calibrator, ClusterPlan, CoverageLaw, EntmaxScore, Gamma, Generator, LabelShift,
-    Logits, Prior, RankChooser, Scheme, Taxonomy, TuningSplit, cluster_classes, conformal_rank,
-    label_weights, score_all_labels, split,
+    Alpha, Calibration, Calibrator, Choose, CoverageLaw, Dealer, EntmaxScore, Gamma, Generator, LabelShift,
+    Logits, Prior, Scheme, TuningSplit, conformal_rank, label_weights, score_all_labels, split,
 };
 use conformax_io::{Block, Values};
 use conformax_study::{Benchmark, ConditionalResults, Kind, RunOptions, Study};
 
 const CLASSES: usize = 4;
-const ROWS: usize = 1_200;
+const ROWS: usize = 3_000;
 
 /// Rows whose classes differ in how hard they are.
 fn logits() -> (Vec<f32>, Vec<u32>) {
@@ -143,6 +142,21 @@ impl Rows {
         calibrator.finish().unwrap()
     }
 
+    /// The calibration of those that do not choose, and how many of each class they are; of all under one threshold
+    /// where they are too few for clusters.
+    fn dealt(&self, choose: Choose, seed: u64, alpha: Alpha) -> (Calibration<EntmaxScore>, Vec<u64>) {
+        let score = EntmaxScore { gamma: Gamma::ENTMAX15 };
+        let mut dealer = Dealer::new(score, CLASSES, choose).unwrap().with_seed(seed);
+        dealer.extend(self.as_logits().labelled(&self.labels).unwrap()).unwrap();
+        match dealer.finish(alpha) {
+            Ok(dealt) => (dealt.calibration, dealt.counts),
+            Err(conformax::Error::FewForClusters { .. }) => {
+                (self.calibrated(under(Scheme::default())), self.counts())
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+
     /// Coverage and average size of a calibration's sets on these rows.
     fn judged(&self, calibration: &Calibration<EntmaxScore>, alpha: Alpha) -> (f64, f64) {
         let sets = calibration.at(alpha).0.predict(self.as_logits()).unwrap();
@@ -183,21 +197,14 @@ fn the_other_ways_are_those_of_the_library_called_by_hand() {
             let adjusted = calibrating.less(&prior).calibrated(under(Scheme::default()));
             assert_eq!(of("prior-adjusted"), test.less(&prior).judged(&adjusted, level), "{alpha}, {seed}");
 
-            let mut chooser = RankChooser::new(CLASSES).unwrap();
-            chooser.extend(tuning.as_logits().labelled(&tuning.labels).unwrap()).unwrap();
-            let truncated = under(Scheme::Groups(Taxonomy::Label));
-            let truncated = truncated.with_ranks(chooser.finish(level).unwrap()).unwrap();
-            let truncated = calibrating.calibrated(truncated);
-            assert_eq!(of("rank-truncated"), test.judged(&truncated, level), "{alpha}, {seed}");
-
-            let plan = ClusterPlan::for_counts(&calibration.counts(), level).unwrap();
-            let (first, rest): (Vec<usize>, Vec<usize>) =
-                (0..calibration.labels.len()).partition(|row| plan.clusters_row(*row as u64, seed));
-            let found = calibration.pick(&first).calibrated(under(Scheme::Groups(Taxonomy::Label)));
-            let clusters = cluster_classes(found.groups(), plan.clusters, plan.rows_wanted, seed).unwrap();
-            let clustered = under(Scheme::Groups(Taxonomy::Cluster(clusters)));
-            let clustered = calibration.pick(&rest).calibrated(clustered);
-            assert_eq!(of("clustered classes"), test.judged(&clustered, level), "{alpha}, {seed}");
+            for (way, choose) in
+                [("rank-truncated", Choose::Ranks), ("clustered classes", Choose::Clusters(None))]
+            {
+                let (dealt, _) = calibration.dealt(choose, seed, level);
+                assert_eq!(of(way), test.judged(&dealt, level), "{way}: {alpha}, {seed}");
+                let is_by_class = dealt.scheme() != &Scheme::default();
+                assert!(is_by_class || alpha == 0.05, "{way}: rows are enough at 0.1");
+            }
         }
     }
 }
@@ -277,8 +284,8 @@ fn there_is_a_record_of_everything_asked_for() {
     assert_eq!(results.shift.len(), 4 * 2 * 2);
     assert!(results.shift.iter().all(|record| record.coverage.is_some() && record.problem.is_none()));
     let tuned = |name: &str| results.records.iter().find(|record| record.procedure == name).unwrap().n_cal;
-    assert_eq!([tuned("one threshold"), tuned("rank-truncated"), tuned("prior-adjusted")], [480, 288, 288]);
-    assert_eq!(results.classes[..CLASSES].iter().map(|class| class.n_test).sum::<u64>(), 720);
+    assert_eq!([tuned("one threshold"), tuned("rank-truncated"), tuned("prior-adjusted")], [1200, 720, 720]);
+    assert_eq!(results.classes[..CLASSES].iter().map(|class| class.n_test).sum::<u64>(), 1800);
 }
 
 /// Some ways set rows aside, which then do not calibrate.
@@ -290,14 +297,12 @@ fn the_band_of_a_class_is_that_of_its_rows_that_calibrate() {
     assert_ne!(all, rest);
     for alpha in [0.1, 0.05] {
         let level = Alpha::new(alpha).unwrap();
-        let plan = ClusterPlan::for_counts(&all, level).unwrap();
-        let places = 0..calibration.labels.len();
-        let unclustered = places.filter(|row| !plan.clusters_row(*row as u64, 0)).collect::<Vec<_>>();
+        let dealt = |choose| calibration.dealt(choose, 0, level).1;
         for (way, counts) in [
             ("one threshold", &all),
             ("by class", &all),
-            ("clustered classes", &calibration.pick(&unclustered).counts()),
-            ("rank-truncated", &rest),
+            ("clustered classes", &dealt(Choose::Clusters(None))),
+            ("rank-truncated", &dealt(Choose::Ranks)),
             ("prior-adjusted", &rest),
         ] {
             let shown = results.classes.iter().filter(|c| c.procedure == way && c.alpha == alpha);

@@ -13,9 +13,9 @@ mod stream;
 use numbers::{Reader, Writer};
 
 use crate::calibrate::Calibrator;
+use crate::deal::Dealer;
 use crate::evaluate::Evaluator;
 use crate::fingerprint::mix_all;
-use crate::ranks::RankChooser;
 use crate::select::PairCounter;
 use crate::threshold_search::ThresholdSearch;
 use crate::tune::{SizeCounter, Tuner};
@@ -100,7 +100,7 @@ framed!(
     Tuner<ScoreSpec>,
     SizeCounter<ScoreSpec>,
     PairCounter<ScoreSpec>,
-    RankChooser,
+    Dealer<ScoreSpec>,
     Evaluator<ScoreSpec>,
     ThresholdSearch<ScoreSpec>,
     Stream<ScoreSpec>,

@@ -31,10 +31,11 @@ pub fn score_labels<S: Score, T: Logit>(score: &S, rows: Labelled<'_, T>) -> Res
     Ok(chunks.concat())
 }
 
-struct LabelScores<'a, T> {
-    first: usize,
-    chunk: Logits<'a, T>,
-    labels: &'a [u32],
+/// The scores of true labels.
+pub(crate) struct LabelScores<'a, T> {
+    pub(crate) first: usize,
+    pub(crate) chunk: Logits<'a, T>,
+    pub(crate) labels: &'a [u32],
 }
 
 impl<T: Logit> Question for LabelScores<'_, T> {
@@ -391,6 +392,18 @@ impl<S: Score> Calibrator<S> {
             self.rows.extend(&names);
         }
         Ok(())
+    }
+
+    /// Takes in rows of a label whose fingerprints and scores are known, where groups are of labels.
+    pub(crate) fn add(&mut self, label: u32, rows: impl Iterator<Item = (u64, f64)>) {
+        let (Gathered::Groups(groups), Scheme::Groups(taxonomy)) = (&mut self.gathered, &self.scheme) else {
+            unreachable!("thresholds go by groups of labels")
+        };
+        let group = &mut groups[taxonomy.group(label, None)];
+        for (fingerprint, score) in rows {
+            append(group, &[score]);
+            self.rows.extend(&[fingerprint]);
+        }
     }
 
     /// The same with its groups of rows moved: group `i` becomes `places[i]` of `count`. Other groups are empty. For

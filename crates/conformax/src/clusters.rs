@@ -36,7 +36,7 @@ pub struct ClusterPlan {
     pub clusters: usize,
     /// Rows a class needs among those that cluster: as many as a threshold of its own would take.
     pub rows_wanted: u64,
-    /// Each row clusters with this probability, a number of so many; the others calibrate.
+    /// Each row clusters with this probability, a number of so many; the others calibrate ([`Dealer`](crate::Dealer)).
     pub share: (u64, u64),
 }
 
@@ -50,12 +50,6 @@ impl ClusterPlan {
         let clusters = (wanted / 2) as usize;
         let plan = Self { clusters, rows_wanted: alpha.rows_needed(), share: (wanted, least) };
         (clusters >= 2).then_some(plan)
-    }
-
-    /// Whether a row clusters, by its place: the same in any division of the rows.
-    pub fn clusters_row(&self, row: u64, seed: u64) -> bool {
-        let (part, of) = self.share;
-        Generator::new(seed, "cluster split").stream(row).below(of) < part
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::Alpha;
+
 /// `std::result::Result` with this crate's [`Error`].
 ///
 /// ```
@@ -120,6 +122,15 @@ pub enum Error {
     },
     /// Weights of which none is positive.
     NoWeight,
+    /// Rows that are too few of each class, or classes, to find clusters.
+    FewForClusters {
+        /// The level.
+        alpha: Alpha,
+        /// Classes there are.
+        classes: usize,
+        /// Rows of the rarest.
+        rarest: u64,
+    },
     /// Losses of which none is positive.
     NoLoss {
         /// What the losses are.
@@ -327,6 +338,12 @@ impl fmt::Display for Error {
                 write!(f, "the weight of row {row} must be a finite number of at least 0, got {value}")
             }
             Self::NoWeight => write!(f, "at least one weight must be positive, and all are 0"),
+            Self::FewForClusters { alpha, classes, rarest } => write!(
+                f,
+                "too few rows of each class, or classes, to find clusters at alpha = {alpha}: of {classes} classes the \
+                 rarest has {rarest} {}; calibrate on more, or give clusters of your own",
+                if *rarest == 1 { "row" } else { "rows" }
+            ),
             Self::NoLoss { what } => write!(f, "at least one {what} must be positive, and all are 0"),
             Self::Singular => write!(
                 f,

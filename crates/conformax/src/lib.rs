@@ -24,9 +24,9 @@
 //! ```
 //!
 //! The road: [`Logits`] → [`Score`] → [`Calibrator`] → [`Calibration`] → [`Predictor`] → [`PredictionSets`] →
-//! [`Evaluator`] → [`Metrics`]. A calibrator, a tuner and an evaluator take rows in any blocks, merge with others of
-//! their kind and finish to the same bits. Numbers in, numbers out: no files, no clock, no global state. The same input
-//! gives the same bits on every CPU and any number of threads.
+//! [`Evaluator`] → [`Metrics`]. A calibrator, a dealer, a tuner and an evaluator take rows in any blocks, merge with
+//! others of their kind and finish to the same bits. Numbers in, numbers out: no files, no clock, no global state. The
+//! same input gives the same bits on every CPU and any number of threads.
 //!
 //! # Features
 //! - `rayon` (default): rows in parallel.
@@ -39,6 +39,7 @@ mod bytes;
 mod calibrate;
 mod clusters;
 mod contest;
+mod deal;
 mod error;
 mod evaluate;
 mod fingerprint;
@@ -78,6 +79,7 @@ pub use calibrate::{
 };
 pub use clusters::{ClusterPlan, cluster_classes};
 pub use contest::{Rival, Rivals};
+pub use deal::{Choose, Dealer, Dealt};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluated, Evaluator, GroupTally};
 pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, SeenRows, row_fingerprints};
@@ -91,7 +93,7 @@ pub use policies::{Empty, Masked};
 pub use predict::{Predictor, predict_chunks, predict_each};
 pub use prior::Prior;
 pub use random::Generator;
-pub use ranks::{RankChooser, Ranks};
+pub use ranks::Ranks;
 pub use risk::{Loss, LossSteps};
 // For `conformax-study`, which asks the same rows hundreds of times. Hidden, because they take it on trust that a call
 // comes with the row that was ranked; everybody else asks a `Predictor`.

@@ -96,6 +96,12 @@ impl TuningSplit {
     }
 }
 
+/// Of so many rows those that calibrate where the usual share chooses: `⌈0.6 n⌉`.
+pub(crate) fn count_calibrating(n: u64) -> u64 {
+    let fractions = Fractions::complement(TuningSplit::FRACTION).expect("it is a fraction");
+    fractions.ceil_of_sum(0, n)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

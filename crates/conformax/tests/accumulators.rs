@@ -7,8 +7,8 @@ use std::sync::Arc;
 use crate::common::data::Data;
 use crate::common::entmax;
 use conformax::{
-    Alpha, Calibrator, Draw, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits, Loss, Masked,
-    PairCounter, PredictionSets, Predictor, RankChooser, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec,
+    Alpha, Calibrator, Choose, Dealer, Draw, Error, Evaluator, FoundThresholds, Generator, Labelled, Logits,
+    Loss, Masked, PairCounter, PredictionSets, Predictor, Ranks, Remember, Result, RowSet, Scheme, ScoreSpec,
     SearchStep, SizeCounter, Taxonomy, ThresholdSearch, Thresholds, Tuner, WeightRule, WeightedScores,
     entmax_grid, raps_grid, row_fingerprints,
 };
@@ -69,7 +69,7 @@ accumulates! {
     Tuner<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
     SizeCounter<ScoreSpec>: |it, rows| it.extend(rows.logits()), |it, _| it;
     PairCounter<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
-    RankChooser: |it, rows| it.extend(rows), |it, _| it;
+    Dealer<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
     // It says which row had a part in the model first, and so has to know where a shard begins.
     Evaluator<ScoreSpec>: |it, rows| it.extend(rows), Evaluator::from_row;
     ThresholdSearch<ScoreSpec>: |it, rows| it.extend(rows), |it, _| it;
@@ -132,7 +132,9 @@ accumulator_laws! {
     size_counter_of_raps: sizes(raps());
     pair_counter: pairs(entmaxes());
     pair_counter_of_raps: pairs(raps());
-    rank_chooser: RankChooser::new(12).unwrap();
+    dealer_of_clusters: Dealer::new(spec(1.5), 12, Choose::Clusters(Some(2))).unwrap().with_seed(7);
+    dealer_of_ranks: Dealer::new(spec(1.3), 12, Choose::Ranks).unwrap();
+    dealer_of_possible_labels: Dealer::new(spec(2.0), 12, Choose::Ranks).unwrap().with_masked(Masked::Never);
     evaluator_of_a_selection: Evaluator::new(vec![selected(entmaxes()), selected(raps())], 12).unwrap();
     evaluator: Evaluator::new(vec![at(0.5), at(2.0)], 12).unwrap()
         .watching_for(vec![RowSet::new(row_fingerprints(rows().rows().rows(100..300)))]);
@@ -372,8 +374,19 @@ fn what_does_not_belong_together_is_not_merged() {
     assert_eq!(unlike(calibrator(1.5), never), "policies for masked classes");
     let mut search = ThresholdSearch::new(spec(1.5), 12, &[alpha(0.1)]).unwrap();
     assert!(search.merge(second_pass()).is_err());
-    let fewer = RankChooser::new(11).unwrap();
-    assert_eq!(RankChooser::new(12).unwrap().merge(fewer), Err(Error::Unlike { what: "numbers of classes" }));
+    let dealer = |classes, choose| Dealer::new(spec(1.5), classes, choose).unwrap();
+    let ranks = || dealer(12, Choose::Ranks);
+    for (other, what) in [
+        (Dealer::new(spec(1.6), 12, Choose::Ranks).unwrap(), "scores"),
+        (dealer(11, Choose::Ranks), "numbers of classes"),
+        (ranks().with_masked(Masked::Never), "policies for masked classes"),
+        (dealer(12, Choose::Clusters(None)), "ways to thresholds"),
+        (ranks().with_seed(1), "seeds"),
+    ] {
+        assert_eq!(ranks().merge(other), Err(Error::Unlike { what }));
+    }
+    let [mut any, two] = [None, Some(2)].map(|count| dealer(12, Choose::Clusters(count)));
+    assert_eq!(any.merge(two), Err(Error::Unlike { what: "ways to thresholds" }));
     let mut evaluator = Evaluator::new(vec![at(0.5)], 12).unwrap();
     assert!(evaluator.merge(Evaluator::new(vec![at(0.6)], 12).unwrap()).is_err());
 }

@@ -6,6 +6,7 @@ mod activation;
 mod by_label;
 mod common;
 mod coverage;
+mod dealing;
 mod definitions;
 mod duality;
 mod errors;

@@ -7,7 +7,9 @@ mod counting;
 
 use common::data::Data;
 use common::entmax;
-use conformax::{Alpha, Calibration, Calibrator, EntmaxScore, Remember, Scheme, Taxonomy, Tuner};
+use conformax::{
+    Alpha, Calibration, Calibrator, Choose, Dealer, EntmaxScore, Remember, Scheme, Taxonomy, Tuner,
+};
 use counting::{Counting, most_held};
 
 #[global_allocator]
@@ -76,6 +78,17 @@ fn calibrating_holds_nine_bytes_a_row() {
         blocks().for_each(|rows| tuner.extend(rows).unwrap());
         tuner
     };
+    // Rows that are dealt out at the end are kept till then, by twenty bytes each.
+    for choose in [Choose::Ranks, Choose::Clusters(Some(2))] {
+        let (dealt, held) = most_held(|| {
+            let mut dealer = Dealer::new(entmax(1.5), CLASSES, choose).unwrap();
+            blocks().for_each(|rows| dealer.extend(rows).unwrap());
+            dealer.finish(Alpha::new(0.1).unwrap()).unwrap()
+        });
+        let wanted = (20 + 20 / 8 + 9) * ROWS + FINGERPRINTS;
+        assert!(held <= wanted + CONSTANT, "{choose:?}: {held} bytes for {ROWS} rows, wanted {wanted}");
+        assert!((ROWS / 2..ROWS).contains(&(dealt.calibration.n() as usize)), "{choose:?}");
+    }
     let (sizes, held) = most_held(|| tuned().finish().unwrap());
     assert!(held <= 2 * 9 * ROWS + CONSTANT, "tuning: {held} bytes for {ROWS} rows and two candidates");
     drop(sizes);

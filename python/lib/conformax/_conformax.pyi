@@ -188,7 +188,6 @@ class Calibrator:
     def to_bytes(self) -> bytes: ...
     @staticmethod
     def from_bytes(bytes: bytes) -> Calibrator: ...
-    def cluster(self, clusters: int, rows_wanted: int, seed: int) -> list[int | None]: ...
     def finish(
         self,
         alphas: list[str],
@@ -200,7 +199,6 @@ class Calibrator:
         groups: list[str] | None = None,
         estimated: bool = False,
         prior: list[float] | None = None,
-        choosing_rows: NDArray[np.uint64] | None = None,
     ) -> Calibration: ...
 
 @final
@@ -214,7 +212,7 @@ class Rule:
         label_weights: list[float] | None = None,
         severity: list[float] | None = None,
         cost: list[list[float]] | None = None,
-        ranks: list[int] | None = None,
+        count: int | None = None,
     ) -> Rule: ...
 
 @final
@@ -271,8 +269,6 @@ class Stream:
     @staticmethod
     def from_bytes(bytes: bytes) -> Stream: ...
 
-def cluster_plan(counts: list[int], alpha: str, rows: int, seed: int) -> tuple[list[int], int, int] | None: ...
-def choose_ranks(logits: NDArray[Any], labels: NDArray[np.uint32], alpha: str) -> list[int]: ...
 def row_fingerprints(logits: NDArray[Any]) -> NDArray[np.uint64]: ...
 def pac_rank(n: int, alpha: str, delta: float) -> int | None: ...
 def label_weights(

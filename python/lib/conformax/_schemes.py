@@ -12,9 +12,6 @@ from ._inputs import Logits, as_labels, doubted, in_order, names_of_columns, ref
 from ._levels import level
 from ._parameters import as_number, as_numbers
 
-#: Which rows choose is decided by this seed, as in the command.
-SEED = 0
-
 
 class Scheme:
     """What a classifier was asked for, checked as far as it can be without rows."""
@@ -50,6 +47,11 @@ class Scheme:
     def is_plain(self) -> bool:
         """One threshold for all rows, on logits as they come."""
         return self.kind(None) == "all" and self.pac is None and self.prior is None and not self.truncate_ranks
+
+    @property
+    def chooses(self) -> bool:
+        """Whether some of the rows find clusters or choose ranks."""
+        return self.clusters is not None or bool(self.truncate_ranks)
 
     def kind(self, weights: Any) -> str:
         """What thresholds go by."""
@@ -93,7 +95,7 @@ def calibrate(
     input: str,
     n_threads: int | None,
 ) -> _conformax.Calibration:
-    """The calibration of these rows, of which some may have to choose clusters or ranks first."""
+    """The calibration of these rows, of which some may choose clusters or ranks and the others calibrate."""
     n_classes, kind = rows.shape[1], scheme.kind(weights)
     # A pandas column says where groups or weights come from, so that the command finds them.
     column = getattr(groups if groups is not None else weights, "name", None)
@@ -106,43 +108,8 @@ def calibrate(
     # A file knows the classes of a data frame by its columns, as the command does.
     kept = names_of_columns(rows.columns) if names is None else [str(name) for name in names.tolist()]
     options = options_of(scheme, kind, names, n_classes, groups=len(group_names), kept=kept)
-    keep, choosing = None, None
-    if kind == "cluster" and scheme.by is None:
-        strictest = min(alphas, key=float)
-        counts = np.bincount(labels, minlength=n_classes).tolist()
-        plan = _conformax.cluster_plan(counts, strictest, rows.shape[0], SEED)
-        too_few = ValueError(
-            f"too few rows of each class to find clusters at alpha = {strictest}: the rarest class has "
-            f"{min(counts)}; calibrate on more, or give clusters of your own with by"
-        )
-        if plan is None:
-            raise too_few
-        chosen, count, wanted = plan
-        choosing = np.asarray(chosen, dtype=np.int64)
-        keep = np.setdiff1d(np.arange(rows.shape[0]), choosing)
-        finder = _conformax.Calibrator(score, n_classes, masked=masked, rule=_conformax.Rule("class"))
-        some = Logits.of(rows.array()[choosing])
-        _blocks.extend(finder, some, labels[choosing], None if u is None else u[choosing], n_threads=n_threads)
-        asked = scheme.clusters
-        options["clusters"] = finder.cluster(count if asked is True else int(asked), wanted, SEED)
-        if options["clusters"] == [None] * n_classes:
-            raise too_few
-    if scheme.truncate_ranks:
-        keep, choosing = _conformax.tuning_split(rows.shape[0], _conformax.TUNING_FRACTION, SEED)
-        strictest = min(alphas, key=float)
-        options["ranks"] = _conformax.choose_ranks(rows.array()[choosing], labels[choosing], strictest)
-    part = (lambda values: values) if keep is None else (lambda values: None if values is None else values[keep])
     calibrator = _conformax.Calibrator(score, n_classes, masked=masked, rule=_conformax.Rule(**options))
-    calibrating = rows if keep is None else Logits.of(rows.array()[keep])
-    _blocks.extend(
-        calibrator,
-        calibrating,
-        part(labels),
-        part(u),
-        groups=part(numbers),
-        weights=part(weights),
-        n_threads=n_threads,
-    )
+    _blocks.extend(calibrator, rows, labels, u, groups=numbers, weights=weights, n_threads=n_threads)
     prior = scheme.prior_of(names, n_classes)
     return calibrator.finish(
         alphas,
@@ -153,7 +120,6 @@ def calibrate(
         groups=group_names,
         estimated=bool(getattr(scheme.label_weights, "estimated", False)),
         prior=None if prior is None else prior.tolist(),
-        choosing_rows=None if choosing is None else _conformax.row_fingerprints(rows.array()[choosing]),
     )
 
 
@@ -182,6 +148,10 @@ def options_of(
         options["cost"] = _matrix(scheme.cost, names, n_classes).tolist()
     elif kind == "cluster" and scheme.by is not None:
         options["clusters"] = clusters_of(scheme.by, names, n_classes)
+    elif kind == "cluster":
+        options["by"], options["count"] = "found_cluster", None if scheme.clusters is True else int(scheme.clusters)
+    elif scheme.truncate_ranks:
+        options["by"] = "ranked_class"
     return options
 
 

@@ -85,11 +85,14 @@ def test_models_have_the_bytes_of_one_machine(data, rows, partitions):
 def test_thresholds_by_class(data, rows):
     clusters = [place % 3 for place in range(10)]
     weights = [1 + place / 10 for place in range(10)]
-    for given in ({"by": "class"}, {"pac": 0.05}, {"by": clusters}, {"label_weights": weights}, {"severity": weights}):
+    for given in (
+        {"by": "class"}, {"pac": 0.05}, {"by": clusters}, {"label_weights": weights}, {"severity": weights},
+        {"clusters": 2}, {"truncate_ranks": True},
+    ):
         wanted = SplitConformalClassifier(alpha=0.1, **given).calibrate(*rows)
         assert file_of(cs.calibrate(data, logits="logits", label="label", alpha=0.1, **given)) == file_of(wanted)
     with pytest.raises(ValueError, match="not there for them"):
-        cs.calibrate(data, logits="logits", label="label", clusters=2)
+        cs.calibrate(data, logits="logits", label="label", prior=weights)
     with pytest.raises(ValueError, match="thresholds_only finds one threshold"):
         cs.calibrate(data, logits="logits", label="label", by="class", thresholds_only=True)
 

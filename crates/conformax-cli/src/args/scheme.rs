@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args};
-use conformax::{Alpha, Loss, Prior, Scheme, Taxonomy};
+use conformax::{Alpha, Choose, Loss, Prior, Scheme, Taxonomy};
 use conformax_io::{
     Beside, ClassNames, Clusters, Error, Problem, Source, SourceOptions, printable, read_clusters,
     read_label_weights, read_matrix, read_numbers_per_class,
@@ -28,7 +28,7 @@ pub(crate) struct SchemeArgs {
     /// Leave out labels that stand further down the ranking than their class allows; some rows choose how far and do
     /// not calibrate. Thresholds are by class.
     #[arg(long, conflicts_with_all = ["scheme"], help_heading = HEADING)]
-    pub(crate) truncate_ranks: bool,
+    truncate_ranks: bool,
     /// Column of the weights of rows: how much likelier each is among the rows to come.
     #[arg(long, value_name = "COLUMN", group = "scheme", help_heading = HEADING)]
     weights: Option<String>,
@@ -91,9 +91,10 @@ impl SchemeArgs {
         files.into_iter().flatten()
     }
 
-    /// How many clusters are to be found, where some are.
-    pub(crate) fn clusters(&self) -> Option<Option<usize>> {
-        self.clusters
+    /// What some of the rows choose, where they do.
+    pub(crate) fn choose(&self) -> Option<Choose> {
+        let ranks = self.truncate_ranks.then_some(Choose::Ranks);
+        self.clusters.map(Choose::Clusters).or(ranks)
     }
 
     /// Whether one threshold for all rows is wanted, and nothing else.
@@ -129,7 +130,6 @@ impl SchemeArgs {
             Scheme::RowWeights
         } else {
             Scheme::Groups(match &self.by {
-                None if self.truncate_ranks => Taxonomy::Label,
                 None => Taxonomy::All,
                 Some(By::Class) => Taxonomy::Label,
                 Some(By::Clusters(path)) => {

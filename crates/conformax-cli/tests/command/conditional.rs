@@ -1,8 +1,8 @@
 //! Coverage by class, group, cluster and weight, and risk: the oracle's sets through files and flags.
 
 use conformax::{
-    Alpha, Calibrator, ClusterPlan, EntmaxScore, LabelShift, Logits, Prior, RankChooser, Scheme, ScoreSpec,
-    Taxonomy, TuningSplit, cluster_classes, label_weights,
+    Alpha, Calibrator, Choose, Dealer, Dealt, EntmaxScore, LabelShift, Logits, Prior, ScoreSpec, Taxonomy,
+    label_weights, row_fingerprints,
 };
 use conformax_io::{ClassNames, Model, Overwrite};
 use serde_json::Value;
@@ -142,11 +142,68 @@ fn a_probability_over_rows_and_a_prior_come_by_shards_too() {
         folder.run("merge part1 part2 part0 -o merged.json --force").ok();
         assert_eq!(folder.text("merged.json"), folder.text("model.json"), "{flags}");
     }
-    // What chooses first looks at all rows, which no shard has.
-    for flags in ["--clusters 2", "--truncate-ranks"] {
-        let words = format!("calibrate cal.csv --alpha 0.2 {flags} {DROP} --partial -o part");
-        let error = folder.run(&words).error();
-        assert!(error.contains("cannot be found by parts"), "{flags}: {error}");
+}
+
+/// Seven shards merged in several orders, one run over one file or over all shards, and a pipe.
+#[test]
+fn clusters_and_ranks_are_the_same_from_shards_files_and_pipes() {
+    let (folder, file) = with_methods();
+    let (mut logits, mut labels) = many(&file);
+    // Some rows come several times, in the same shard and in others.
+    for row in 0..labels.len() {
+        let from = match row % 6 {
+            0 => row / 60,
+            1 => row - 1,
+            _ => continue,
+        };
+        logits.copy_within(8 * from..8 * from + 8, 8 * row);
+        labels[row] = labels[from];
+    }
+    let all = plain_csv(&logits, &labels);
+    folder.write("all.csv", &all);
+    let ends = [0, 1, 200, 210, 500, 501, 900, labels.len()];
+    for (shard, ends) in ends.windows(2).enumerate() {
+        let rows = ends[0]..ends[1];
+        let csv = plain_csv(&logits[8 * rows.start..8 * rows.end], &labels[rows]);
+        folder.write(&format!("s{shard}.csv"), csv);
+    }
+    folder.write("prior.json", "[0.3, 0.02, 0.05, 0.2, 0.1, 0.13, 0.15, 0.05]");
+    for flags in [
+        "--clusters --alpha 0.1",
+        "--clusters 2 --alpha 0.05,0.1 --prior prior.json",
+        "--truncate-ranks --alpha 0.1,0.2",
+        "--truncate-ranks --pac 0.2 --score raps --seed 5 --masked never",
+    ] {
+        let calibrate = |words: &str| folder.run(&format!("calibrate {words} {flags} --force")).ok();
+        calibrate("all.csv -o whole.json");
+        let whole = folder.text("whole.json");
+        calibrate("s4.csv s0.csv s1.csv s6.csv s2.csv s3.csv s5.csv -o files.json");
+        assert_eq!(folder.text("files.json"), whole, "{flags}: other files in another order");
+        folder.run_with(&format!("calibrate - {flags} --force -o piped.json"), all.as_bytes()).ok();
+        assert_eq!(folder.text("piped.json"), whole, "{flags}: a pipe");
+        for shard in 0..7 {
+            calibrate(&format!("s{shard}.csv --partial -o part{shard}"));
+        }
+        for order in ["0 1 2 3 4 5 6", "4 0 6 1 2 5 3", "6 5 4 3 2 1 0"] {
+            let parts = order.split(' ').map(|shard| format!("part{shard} ")).collect::<String>();
+            folder.run(&format!("merge {parts} -o merged.json --force")).ok();
+            assert_eq!(folder.text("merged.json"), whole, "{flags}: {order}");
+        }
+    }
+    // Every row is one of those that choose or one of those that calibrate.
+    let model = Model::read(&folder.file("whole.json")).unwrap();
+    let choosing = model.choosing_rows.as_ref().unwrap().rows();
+    assert_eq!((model.n, model.n + choosing), (labels.len() as u64 * 6 / 10, labels.len() as u64));
+    // What is too few is known when all parts are there.
+    folder.run("calibrate s1.csv --clusters --partial -o few").ok();
+    let error = folder.run("merge few -o x.json").error();
+    assert!(error.contains("of 8 classes the rarest has") && error.contains("with --by FILE"), "{error}");
+    folder.run("calibrate s1.csv --clusters 2 --partial -o other").ok();
+    folder.run("calibrate s1.csv --truncate-ranks --partial -o ranks").ok();
+    folder.run("calibrate s1.csv --partial -o plain").ok();
+    for parts in ["few other", "ranks few", "plain few", "few plain"] {
+        let error = folder.run(&format!("merge {parts} -o x.json")).error();
+        assert!(error.contains("ways to thresholds differ"), "{parts}: {error}");
     }
 }
 
@@ -422,76 +479,54 @@ fn plain_csv(logits: &[f64], labels: &[u32]) -> String {
     format!("c0,c1,c2,c3,c4,c5,c6,c7,label\n{}", lines.collect::<String>())
 }
 
-/// As many as the library finds, on the rows that it takes for that, with the thresholds of the others.
-#[test]
-fn clusters_are_those_that_the_library_finds() {
-    let (folder, file) = with_methods();
-    let (logits, labels) = many(&file);
-    let classes = 8;
-    folder.write("many.csv", plain_csv(&logits, &labels));
-    let alpha = Alpha::new(0.1).unwrap();
-    let mut counts = [0; 8];
-    labels.iter().for_each(|label| counts[*label as usize] += 1);
-    let plan = ClusterPlan::for_counts(&counts, alpha).unwrap();
-    let rows = Logits::new(&logits, classes).unwrap();
-    let calibrated = |taxonomy: Taxonomy, wanted: bool| {
-        let mut calibrator = Calibrator::new(EntmaxScore::default(), classes).unwrap().by(taxonomy).unwrap();
-        for row in (0..labels.len()).filter(|row| plan.clusters_row(*row as u64, 0) == wanted) {
-            calibrator.extend(rows.rows(row..row + 1).labelled(&labels[row..=row]).unwrap()).unwrap();
-        }
-        calibrator.finish().unwrap()
-    };
-    let clustering = calibrated(Taxonomy::Label, true);
-    for (flag, number) in [("--clusters 2", 2), ("--clusters", plan.clusters)] {
-        let ran = folder.run(&format!("calibrate many.csv {flag} --alpha 0.1 --force -o model.json")).ok();
-        assert!(ran.out.contains("within every cluster of classes"), "{}", ran.out);
-        let clusters = cluster_classes(clustering.groups(), number, plan.rows_wanted, 0).unwrap();
-        let calibration = calibrated(Taxonomy::Cluster(clusters.clone()), false);
-        let model = Model::read(&folder.file("model.json")).unwrap();
-        assert_eq!(model.scheme, Scheme::Groups(Taxonomy::Cluster(clusters)), "{flag}");
-        assert_eq!(&model.levels[0].thresholds, calibration.at(alpha).0.thresholds(), "{flag}");
-        assert_eq!((model.n, model.n + clustering.n()), (calibration.n(), labels.len() as u64), "{flag}");
-    }
-    // Rows that found the clusters are as little new as those that calibrated.
-    let error = folder.run("evaluate model.json many.csv").error();
-    assert!(error.contains("also calibrated or tuned this model"), "{error}");
+/// Of the rows that the library deals out, at the strictest of the levels.
+fn dealt(logits: &[f64], labels: &[u32], choose: Choose) -> Dealt<EntmaxScore> {
+    let mut dealer = Dealer::new(EntmaxScore::default(), 8, choose).unwrap();
+    dealer.extend(Logits::new(logits, 8).unwrap().labelled(labels).unwrap()).unwrap();
+    dealer.finish(Alpha::new(0.1).unwrap()).unwrap()
 }
 
-/// Chosen on the rows that the library sets aside for it, with the thresholds of the others.
 #[test]
-fn ranks_are_those_that_the_library_chooses() {
+fn clusters_and_ranks_are_those_that_the_library_finds() {
     let (folder, file) = with_methods();
     let (logits, labels) = many(&file);
     folder.write("many.csv", plain_csv(&logits, &labels));
-    folder.run("calibrate many.csv --truncate-ranks --alpha 0.1,0.2 -o model.json").ok();
-    let split = TuningSplit::new(labels.len(), TuningSplit::FRACTION, 0).unwrap();
-    let pick = |rows: &[usize]| -> (Vec<f64>, Vec<u32>) {
-        let of_rows = rows.iter().flat_map(|row| &logits[8 * row..][..8]).copied().collect();
-        (of_rows, rows.iter().map(|row| labels[*row]).collect())
-    };
-    let chosen = |rows: &[usize]| {
-        let (logits, labels) = pick(rows);
-        let mut chooser = RankChooser::new(8).unwrap();
-        chooser.extend(Logits::new(&logits, 8).unwrap().labelled(&labels).unwrap()).unwrap();
-        chooser.finish(Alpha::new(0.1).unwrap()).unwrap()
-    };
-    let ranks = chosen(&split.tuning);
-    assert_ne!(ranks, chosen(&split.calibrating), "rows that calibrate would choose others");
-    let calibrator = Calibrator::new(EntmaxScore::default(), 8).unwrap().by(Taxonomy::Label).unwrap();
-    let mut calibrator = calibrator.with_ranks(ranks.clone()).unwrap();
-    let (calibrating, truth) = pick(&split.calibrating);
-    calibrator.extend(Logits::new(&calibrating, 8).unwrap().labelled(&truth).unwrap()).unwrap();
-    let calibration = calibrator.finish().unwrap();
-    let model = Model::read(&folder.file("model.json")).unwrap();
-    assert_eq!((model.ranks.as_ref(), model.n), (Some(&ranks), calibration.n()));
-    for level in &model.levels {
-        assert_eq!(&level.thresholds, calibration.at(level.alpha()).0.thresholds());
+    for (flag, choose, within) in [
+        ("--clusters 2", Choose::Clusters(Some(2)), "cluster of classes"),
+        ("--clusters", Choose::Clusters(None), "cluster of classes"),
+        ("--truncate-ranks", Choose::Ranks, "class"),
+    ] {
+        let ran =
+            folder.run(&format!("calibrate many.csv {flag} --alpha 0.2,0.1 --force -o model.json")).ok();
+        assert!(ran.out.contains(&format!("within every {within}")), "{}", ran.out);
+        let dealt = dealt(&logits, &labels, choose);
+        let (model, calibration) = (Model::read(&folder.file("model.json")).unwrap(), &dealt.calibration);
+        assert_eq!(
+            (&model.scheme, model.ranks.as_ref()),
+            (calibration.scheme(), calibration.ranks()),
+            "{flag}"
+        );
+        for level in &model.levels {
+            assert_eq!(&level.thresholds, calibration.at(level.alpha()).0.thresholds(), "{flag}");
+        }
+        assert_eq!((model.n, &model.calibrating_rows), (calibration.n(), calibration.rows()), "{flag}");
+        assert_eq!(model.choosing_rows, Some(dealt.choosing.clone()), "{flag}");
+        // Rows that chose are as little new as those that calibrated.
+        let choosing = (0..labels.len()).filter(|row| {
+            let of_row = Logits::new(&logits[8 * row..8 * row + 8], 8).unwrap();
+            dealt.choosing.contains(row_fingerprints(of_row)[0])
+        });
+        let choosing: Vec<usize> = choosing.collect();
+        assert!(choosing.len() > 20, "{flag}: {}", choosing.len());
+        let of_rows: Vec<f64> =
+            choosing.iter().flat_map(|row| &logits[8 * row..8 * row + 8]).copied().collect();
+        let truth: Vec<u32> = choosing.iter().map(|row| labels[*row]).collect();
+        folder.write("choosing.csv", plain_csv(&of_rows, &truth));
+        for data in ["many.csv", "choosing.csv"] {
+            let error = folder.run(&format!("evaluate model.json {data}")).error();
+            assert!(error.contains("also calibrated or tuned this model"), "{flag}: {error}");
+        }
     }
-    // Rows that chose ranks are as little new as those that calibrated.
-    let (choosing, truth) = pick(&split.tuning);
-    folder.write("choosing.csv", plain_csv(&choosing, &truth));
-    let error = folder.run("evaluate model.json choosing.csv").error();
-    assert!(error.contains("also calibrated or tuned this model"), "{error}");
 }
 
 /// What calibrates and what is predicted has the logarithms of the shares taken from it, by hand or by the model.

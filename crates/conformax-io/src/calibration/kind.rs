@@ -65,7 +65,7 @@ impl Kind {
     }
 }
 
-/// Refuses a first line that is clearly of another kind of file than JSON Lines, as [`Kind::expect`] does.
+/// Refuses a first line that is clearly of another kind of file than JSON Lines, as `Kind::expect` does.
 ///
 /// ```
 /// assert!(conformax_io::expect_json_lines(b"{\"id\": 7, \"label\": 2}").is_ok());

@@ -6,9 +6,10 @@ use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::Path;
 
-use conformax::{Alpha, Calibrator, Evaluator, Prior, ScoreSpec};
+use conformax::{Alpha, Evaluator, Prior, ScoreSpec};
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::calibrating::Calibrating;
 use crate::calibration::kind::{Kind, read_whole};
 use crate::calibration::model::Beside;
 use crate::error::{InFile, Problem, Result};
@@ -49,7 +50,7 @@ pub struct Settings {
 #[derive(Clone, Debug)]
 pub enum PartOf {
     /// A calibration.
-    Calibration(Calibrator<ScoreSpec>),
+    Calibration(Calibrating),
     /// An evaluation, with the calibration file that was evaluated.
     Evaluation {
         /// The counts.
@@ -107,7 +108,7 @@ impl Part {
     /// The file's bytes.
     pub fn to_bytes(&self) -> std::result::Result<Vec<u8>, Problem> {
         let (of, model, body) = match &self.of {
-            PartOf::Calibration(calibrator) => (Role::Calibration, None, calibrator.to_bytes()),
+            PartOf::Calibration(calibrating) => (Role::Calibration, None, calibrating.to_bytes()),
             PartOf::Evaluation { evaluator, model } => {
                 (Role::Evaluation, Some(model.clone()), evaluator.to_bytes())
             }
@@ -150,7 +151,7 @@ impl Part {
         }
         let core = |error: conformax::Error| Problem::Part(error.to_string());
         let of = match (head.of, head.model) {
-            (Role::Calibration, None) => PartOf::Calibration(Calibrator::from_bytes(body).map_err(core)?),
+            (Role::Calibration, None) => PartOf::Calibration(Calibrating::from_bytes(body).map_err(core)?),
             (Role::Evaluation, Some(model)) => {
                 PartOf::Evaluation { evaluator: Evaluator::from_bytes(body).map_err(core)?, model }
             }
@@ -210,8 +211,8 @@ impl Part {
             return Err(Problem::Part("it has groups that are not among those wanted".to_owned()));
         };
         self.of = match self.of {
-            PartOf::Calibration(calibrator) => {
-                PartOf::Calibration(calibrator.regrouped(&places, groups.len()).map_err(core)?)
+            PartOf::Calibration(calibrating) => {
+                PartOf::Calibration(calibrating.regrouped(&places, groups.len()).map_err(core)?)
             }
             PartOf::Evaluation { evaluator, model } => PartOf::Evaluation {
                 evaluator: evaluator.regrouped(&places, groups.len()).map_err(core)?,

@@ -1,7 +1,5 @@
 //! What calibrates, tunes and chooses.
 
-use std::collections::BTreeMap;
-
 use super::Framed;
 use super::numbers::{Reader, Writer};
 use super::parts::{
@@ -11,7 +9,7 @@ use super::parts::{
 };
 use crate::calibrate::{Calibrator, Gathered};
 use crate::contest::Rival;
-use crate::ranks::RankChooser;
+use crate::deal::{Choose, Dealer, Entry, in_order};
 use crate::select::{AtTruth, PairCounter};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
@@ -174,34 +172,57 @@ impl Framed for PairCounter<ScoreSpec> {
     }
 }
 
-impl Framed for RankChooser {
-    const WHAT: &'static str = "those of a choice of ranks";
-    const KIND: u32 = 12;
+impl Framed for Dealer<ScoreSpec> {
+    const WHAT: &'static str = "those of rows to be dealt out";
+    // Of 12 there is a form that is read no more.
+    const KIND: u32 = 13;
 
     fn write(&self, to: &mut Writer) {
-        to.u64(self.counts.len() as u64);
-        for counts in &self.counts {
-            let counts: Vec<(u32, u64)> = counts.iter().map(|(rank, count)| (*rank, *count)).collect();
-            to.list(&counts, |to, (rank, count)| {
-                to.u32(*rank);
-                to.u64(*count);
-            });
+        write_spec(to, self.score);
+        to.u8(u8::from(self.masked == Masked::Never));
+        match self.choose {
+            Choose::Clusters(count) => {
+                to.u8(0);
+                to.option(count, |to, count| to.u64(count as u64));
+            }
+            Choose::Ranks => to.u8(1),
         }
+        to.u64(self.seed);
+        let ranked = self.choose == Choose::Ranks;
+        to.list(&self.rows, |to, rows| {
+            let mut rows = rows.clone();
+            in_order(&mut rows);
+            to.list(&rows, |to, row| {
+                to.u64(row.fingerprint);
+                to.f64(row.score);
+                if ranked {
+                    to.u32(row.rank);
+                }
+            });
+        });
     }
 
     fn read(from: &mut Reader<'_>) -> Result<Self> {
-        let counts = from.list(|from| from.list(|from| Ok((from.u32()?, from.u64()?))))?;
-        Self::new(counts.len())?;
-        let ranks = 1..=counts.len() as u32;
-        let mut all = counts.iter().flatten();
-        let sound = all.clone().all(|(rank, count)| ranks.contains(rank) && *count > 0);
-        match all.try_fold(0_u64, |n, (_, count)| n.checked_add(*count)).filter(|_| sound) {
-            Some(n) => {
-                let counts = counts.into_iter().map(BTreeMap::from_iter).collect();
-                Ok(Self { counts, n })
-            }
-            None => Err(from.fault("their counts are of ranks there are not")),
+        let (score, masked) = (read_spec(from)?, from.choice(&[Masked::Allowed, Masked::Never])?);
+        let choose = match from.u8()? {
+            0 => Choose::Clusters(from.option(Reader::usize)?),
+            1 => Choose::Ranks,
+            _ => return Err(from.fault("they choose nothing there is to choose")),
+        };
+        let (seed, ranked) = (from.u64()?, choose == Choose::Ranks);
+        let rows = from.list(|from| {
+            from.list(|from| {
+                let (fingerprint, score) = (from.u64()?, from.f64()?);
+                let rank = if ranked { from.u32()? } else { 0 };
+                Ok(Entry { fingerprint, score, rank })
+            })
+        })?;
+        let ranks = if ranked { 1..=rows.len() as u32 } else { 0..=0 };
+        if !rows.iter().flatten().all(|row| !{ row.score }.is_nan() && ranks.contains(&{ row.rank })) {
+            return Err(from.fault("a score is not a number, or a rank none there is"));
         }
+        let empty = Self::new(score, rows.len(), choose)?.with_masked(masked).with_seed(seed);
+        Ok(Self { rows, ..empty })
     }
 }
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use conformax::{
-    Alpha, Calibrator, EntmaxScore, Gamma, Logits, RankChooser, Scheme, SortedScores, Taxonomy,
-    WeightedScores, cluster_classes,
+    Alpha, Calibrator, Choose, Dealer, EntmaxScore, Gamma, Logits, Ranks, Scheme, SortedScores, Taxonomy,
+    WeightedScores, cluster_classes, conformal_rank, row_fingerprints,
 };
 
 use super::pool::Random;
@@ -111,27 +111,72 @@ fn ranked_rows(count: usize, classes: usize, random: &mut Random) -> (Vec<f64>, 
     (logits, vec![1; count])
 }
 
+/// Rows of which 19 calibrate where 40 % choose.
+const DEALT: usize = 31;
+
 #[test]
 fn ranks_chosen_on_other_rows_keep_the_law_and_on_the_same_rows_do_not() {
     let (n, m, classes, level) = (19, 20, 200, alpha(0.2));
-    let truncated = |random: &mut Random, honest: bool| {
-        let (logits, labels) = ranked_rows(n, classes, random);
-        let (other, other_labels) = ranked_rows(n, classes, random);
-        let (test, test_labels) = ranked_rows(m, classes, random);
-        let calibrating = Logits::new(&logits, classes).unwrap().labelled(&labels).unwrap();
-        let choosing = Logits::new(&other, classes).unwrap().labelled(&other_labels).unwrap();
-        let mut chooser = RankChooser::new(classes).unwrap();
-        chooser.extend(if honest { choosing } else { calibrating }).unwrap();
-        let calibrator = Calibrator::new(GAP, classes).unwrap().by(Taxonomy::Label).unwrap();
-        let mut calibrator = calibrator.with_ranks(chooser.finish(level).unwrap()).unwrap();
-        calibrator.extend(calibrating).unwrap();
-        let (model, _) = calibrator.finish().unwrap().at(level);
-        held(&model.predict(Logits::new(&test, classes).unwrap()).unwrap(), &test_labels)
+    let on_test = |model: &conformax::Predictor<EntmaxScore>, random: &mut Random| {
+        let (test, labels) = ranked_rows(m, classes, random);
+        held(&model.predict(Logits::new(&test, classes).unwrap()).unwrap(), &labels)
     };
-    let verdict = judged(n as u64, m as u64, level, |random| truncated(random, true));
+    let verdict = judged(n as u64, m as u64, level, |random| {
+        let (logits, labels) = ranked_rows(DEALT, classes, random);
+        let mut dealer = Dealer::new(GAP, classes, Choose::Ranks).unwrap();
+        dealer.extend(Logits::new(&logits, classes).unwrap().labelled(&labels).unwrap()).unwrap();
+        let calibration = dealer.finish(level).unwrap().calibration;
+        assert_eq!(calibration.n(), n as u64);
+        on_test(&calibration.at(level).0, random)
+    });
     assert!(verdict.is_at_least_law(), "{verdict:?}");
-    let reused = judged(n as u64, m as u64, level, |random| truncated(random, false));
+    let reused = judged(n as u64, m as u64, level, |random| {
+        let (logits, labels) = ranked_rows(n, classes, random);
+        let rank = |row: &[f64]| row.iter().filter(|logit| **logit >= row[1]).count() as u32;
+        let mut ranks: Vec<u32> = logits.chunks(classes).map(rank).collect();
+        ranks.sort_unstable();
+        // Half of the level, as the library does.
+        let mut largest = vec![classes as u32; classes];
+        largest[1] = ranks[conformal_rank(n as u64, alpha(0.1)).unwrap() as usize - 1];
+        let calibrator = Calibrator::new(GAP, classes).unwrap().by(Taxonomy::Label).unwrap();
+        let mut calibrator = calibrator.with_ranks(Ranks::new(largest).unwrap()).unwrap();
+        calibrator.extend(Logits::new(&logits, classes).unwrap().labelled(&labels).unwrap()).unwrap();
+        on_test(&calibrator.finish().unwrap().at(level).0, random)
+    });
     assert!(!reused.is_at_least_law(), "ranks chosen on calibrating rows: {reused:?}");
+}
+
+/// A quarter of all rows are of one kind, the hardest. Were there one coin for all of them, they would choose together
+/// or calibrate together.
+#[test]
+fn equal_rows_keep_the_law_where_each_has_a_coin_of_its_own() {
+    let (n, m, level) = (19, 20, alpha(0.2));
+    let gap = |random: &mut Random| if random.uniform() < 0.25 { 3.0 } else { 1.0 + random.uniform() };
+    let gaps = |count: usize, random: &mut Random| (0..count).map(|_| gap(random)).collect::<Vec<f64>>();
+    let verdict = judged(n as u64, m as u64, level, |random| {
+        let (logits, labels) = rows(&gaps(DEALT, random));
+        let mut dealer = Dealer::new(GAP, 2, Choose::Ranks).unwrap();
+        dealer.extend(Logits::new(&logits, 2).unwrap().labelled(&labels).unwrap()).unwrap();
+        let calibration = dealer.finish(level).unwrap().calibration;
+        let (test, labels) = rows(&gaps(m, random));
+        held(&calibration.at(level).0.predict(Logits::new(&test, 2).unwrap()).unwrap(), &labels)
+    });
+    assert!(verdict.is_at_least_law(), "{verdict:?}");
+    let together = judged(n as u64, m as u64, level, |random| {
+        let calibrates = |random: &mut Random| random.uniform() < 0.6;
+        let kind_calibrates = calibrates(random);
+        let mut dealt = Vec::with_capacity(n);
+        while dealt.len() < n {
+            let gap = gap(random);
+            if if gap == 3.0 { kind_calibrates } else { calibrates(random) } {
+                dealt.push(gap);
+            }
+        }
+        let scores = SortedScores::new(dealt).unwrap();
+        let threshold = scores.threshold(level);
+        gaps(m, random).iter().filter(|gap| **gap <= threshold).count() as u64
+    });
+    assert!(!together.is_at_least_law(), "equal rows dealt out together: {together:?}");
 }
 
 /// Gaps of classes that are all alike.
@@ -140,36 +185,81 @@ fn alike(classes: usize, of_each: usize, random: &mut Random) -> Vec<SortedScore
     (0..classes).map(class).collect()
 }
 
+/// How far the coverage of the lower of two clusters stays behind the mean of its law, over many splits.
+fn shortfall(mut calibrated: impl FnMut(u64, &mut Random) -> SortedScores) -> f64 {
+    let (m, level, splits) = (40, alpha(0.2), 3_000);
+    let mut random = Random::new(17);
+    let of_split = |seed| {
+        let scores = calibrated(seed, &mut random);
+        let (threshold, law) = (scores.threshold(level), scores.level(level).law());
+        let covered = (0..m).filter(|_| random.uniform() <= threshold).count();
+        law.mean() - covered as f64 / f64::from(m)
+    };
+    (0..splits).map(of_split).sum::<f64>() / splits as f64
+}
+
+/// The lower cluster, by the medians of the scores that found it.
+fn lower(clusters: &[Option<u32>], finding: &[SortedScores]) -> u32 {
+    let median = |cluster: u32| {
+        let own = clusters.iter().zip(finding).filter(|(own, _)| **own == Some(cluster));
+        let medians: Vec<f64> = own.map(|(_, scores)| scores.as_slice()[scores.n() as usize / 2]).collect();
+        medians.iter().sum::<f64>() / medians.len() as f64
+    };
+    u32::from(median(1) < median(0))
+}
+
 #[test]
 fn clusters_found_on_other_rows_keep_the_law_and_on_the_same_rows_do_not() {
     // Twenty classes of ten rows in two clusters; the rows of the lower cluster are looked at.
-    let (classes, of_each, m, level) = (20, 10, 40, alpha(0.2));
-    let mut shortfall = [0.0_f64; 2];
-    let splits = 3_000;
-    for (honest, shortfall) in [true, false].into_iter().zip(&mut shortfall) {
-        let mut random = Random::new(17);
-        for seed in 0..splits {
-            let calibrating = alike(classes, of_each, &mut random);
-            let other = alike(classes, of_each, &mut random);
+    let (classes, of_each) = (20, 10);
+    let found_on = |honest: bool| {
+        shortfall(|seed, random| {
+            let calibrating = alike(classes, of_each, random);
+            let other = alike(classes, of_each, random);
             let finding = if honest { &other } else { &calibrating };
             let clusters = cluster_classes(finding, 2, 1, seed).unwrap();
-            let median = |cluster: u32| {
-                let own = clusters.iter().zip(finding).filter(|(own, _)| **own == Some(cluster));
-                let medians: Vec<f64> = own.map(|(_, scores)| scores.as_slice()[of_each / 2]).collect();
-                medians.iter().sum::<f64>() / medians.len() as f64
-            };
-            let lower = u32::from(median(1) < median(0));
+            let lower = lower(&clusters, finding);
             let own = clusters.iter().zip(&calibrating).filter(|(own, _)| **own == Some(lower));
-            let scores: Vec<f64> = own.flat_map(|(_, scores)| scores.as_slice()).copied().collect();
-            let scores = SortedScores::new(scores).unwrap();
-            let (threshold, law) = (scores.threshold(level), scores.level(level).law());
-            let covered = (0..m).filter(|_| random.uniform() <= threshold).count();
-            *shortfall += (law.mean() - covered as f64 / m as f64) / splits as f64;
-        }
-    }
+            SortedScores::new(own.flat_map(|(_, scores)| scores.as_slice()).copied().collect()).unwrap()
+        })
+    };
     // One deviation of a mean over so many splits is about 0.0017.
-    assert!(shortfall[0].abs() < 0.006, "{shortfall:?}");
-    assert!(shortfall[1] > 0.02, "clusters found on calibrating rows: {shortfall:?}");
+    let (other, same) = (found_on(true), found_on(false));
+    assert!(other.abs() < 0.006, "{other}");
+    assert!(same > 0.02, "clusters found on calibrating rows: {same}");
+}
+
+/// The same from rows that are dealt out, of which a fifth finds the clusters.
+#[test]
+fn clusters_found_on_rows_that_are_dealt_out_keep_the_law() {
+    let (classes, of_each) = (20, 30);
+    let dealt = shortfall(|_, random| {
+        let labels: Vec<u32> = (0..(classes * of_each) as u32).map(|row| row % classes as u32).collect();
+        let mut logits = vec![-9.0; labels.len() * classes];
+        let mut gaps = Vec::with_capacity(labels.len());
+        for (row, label) in logits.chunks_exact_mut(classes).zip(&labels) {
+            gaps.push(random.uniform());
+            row[(*label as usize + 1) % classes] = 0.0;
+            row[*label as usize] = -gaps[gaps.len() - 1];
+        }
+        let rows = Logits::new(&logits, classes).unwrap();
+        let mut dealer = Dealer::new(GAP, classes, Choose::Clusters(Some(2))).unwrap();
+        dealer.extend(rows.labelled(&labels).unwrap()).unwrap();
+        let dealt = dealer.finish(alpha(0.2)).unwrap();
+        let Scheme::Groups(Taxonomy::Cluster(clusters)) = dealt.calibration.scheme() else {
+            unreachable!("clusters were asked for")
+        };
+        let mut finding = vec![Vec::new(); classes];
+        for ((row, label), gap) in row_fingerprints(rows).into_iter().zip(&labels).zip(gaps) {
+            if dealt.choosing.contains(row) {
+                finding[*label as usize].push(gap);
+            }
+        }
+        let sorted = |gaps: Vec<f64>| SortedScores::new(gaps).unwrap_or_default();
+        let finding: Vec<SortedScores> = finding.into_iter().map(sorted).collect();
+        dealt.calibration.groups()[lower(clusters, &finding) as usize].clone()
+    });
+    assert!(dealt.abs() < 0.006, "{dealt}");
 }
 
 /// Where the rows to come are drawn with density `2t` against calibration's 1, and gaps grow with `t`: `(gap, weight)`.

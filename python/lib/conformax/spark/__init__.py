@@ -76,7 +76,7 @@ def calibrate(
         levels alone and no p-values.
     **parameters
         Those of `SplitConformalClassifier`: `score`, `alpha`, `gamma`, `masked`, `labels_are`, `label_weights`,
-        `severity`, `cost`, `pac` and so on. Clusters and ranks that are to be found, and priors, are not there for data frames.
+        `severity`, `cost`, `pac`, `clusters`, `truncate_ranks` and so on. Priors are not there for data frames.
     """
     column = by if isinstance(by, str) and by != "class" else None
     cp, levels = _classifier({**parameters, "by": "group" if column is not None else by})
@@ -93,7 +93,8 @@ def calibrate(
         groups = [] if column is None else rows.group_names()
         named = None if rows.names is None else rows.names.tolist()
         make = _executor.Calibration(rule, cp.masked, scheme, kind, named, len(groups))
-        found = growing(rows, work(make, groups=groups), bytes_per_row=8 if kind in ("all", "class", "group") else 16)
+        kept = 20 if scheme.chooses else 8 if kind in ("all", "class", "group") else 16
+        found = growing(rows, work(make, groups=groups), bytes_per_row=kept)
         if found.doubtful:
             warn_of_probabilities(_GIVE_LOGARITHMS, stacklevel=3)
         calibrator = _conformax.Calibrator.from_bytes(found.to_bytes())
@@ -277,10 +278,9 @@ def _classifier(parameters: dict[str, Any]) -> tuple[SplitConformalClassifier, l
         _conformax.rows_needed(level)
     _conformax.Calibrator(cp._rule(), 2, masked=cp.masked)
     scheme = cp._scheme()
-    if scheme.clusters is not None or scheme.prior is not None or scheme.truncate_ranks or cp.input != "logits":
+    if scheme.prior is not None or cp.input != "logits":
         raise ValueError(
-            "data frames are calibrated on logits as they are: clusters and ranks that are to be found, priors and "
-            "probabilities are not there for them"
+            "data frames are calibrated on logits as they are: priors and probabilities are not there for them"
         )
     return cp, levels
 
