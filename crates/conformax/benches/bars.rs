@@ -130,8 +130,8 @@ fn weights_of(rows: usize) -> Vec<f64> {
     (0..rows).map(|row| 0.5 + (row % 16) as f64 / 16.0).collect()
 }
 
-/// Sets by weights of rows and, where every class has five rows (and the rows are tiled), by class. Each class takes its
-/// largest score there and sets hold eight times the labels, so they are also held against sets as large that one
+/// Sets by weights of rows and, where every class has five rows (and the rows are tiled), by class. Each class takes
+/// its largest score there and sets hold eight times the labels, so they are also held against sets as large that one
 /// threshold gives: that is the part of the first ratio which is not the labels themselves.
 fn promises(data: &Tiled, score: EntmaxScore) {
     let model = |scheme: Scheme| calibrated(data, score, scheme).at(Alpha::new(0.1).unwrap()).0;
