@@ -70,8 +70,12 @@ pub(crate) fn expect_numbers(first: usize, scores: &[f64]) -> Result<()> {
 /// # Ok::<(), conformax::Error>(())
 /// ```
 pub fn score_all_labels<S: Score, T: Logit>(score: &S, logits: Logits<'_, T>) -> Result<Vec<f64>> {
-    let chunks = map_chunks(logits, |first, chunk| ask(score, AllScores { first, chunk }))?;
-    Ok(chunks.concat())
+    Ok(put_together(map_chunks(logits, |first, chunk| ask(score, AllScores { first, chunk }))?))
+}
+
+/// The results of chunks as one. Of one chunk nothing has to be put together: a p-value is as large as eight logits.
+fn put_together<R: Clone>(mut chunks: Vec<Vec<R>>) -> Vec<R> {
+    if chunks.len() == 1 { chunks.remove(0) } else { chunks.concat() }
 }
 
 struct AllScores<'a, T> {
@@ -705,13 +709,12 @@ impl<S: Score> Calibration<S> {
             }
             Evidence::Losses(_) => return Err(Error::NotWith { what: "p-values", with: "risk control" }),
         };
-        let mut chunks = map_chunks(logits, |first, chunk| {
+        let chunks = map_chunks(logits, |first, chunk| {
             let (scheme, evidence, masked) = (&self.scheme, &self.evidence, self.masked);
             let (ranks, places) = (self.ranks.as_ref(), &places[..]);
             ask(&self.score, PValues { scheme, evidence, places, masked, ranks, largest, first, chunk })
         })?;
-        // Of one chunk nothing has to be put together: a p-value is as large as eight logits.
-        Ok(if chunks.len() == 1 { chunks.remove(0) } else { chunks.concat() })
+        Ok(put_together(chunks))
     }
 }
 

@@ -4,6 +4,7 @@
 //! to the bit; the number of lanes is part of the arithmetic's version and is never tuned to a CPU. Each pass
 //! is a plain loop that the compiler vectorises, compiled once per instruction set by [`isa`].
 
+mod all_norms;
 mod boundary;
 mod by_label;
 mod element;
@@ -19,6 +20,7 @@ mod shortlist;
 mod single;
 mod sort;
 
+pub(crate) use all_norms::all_norms;
 pub(crate) use boundary::{boundary, clearly_within};
 pub(crate) use by_label::{Near, Scores, limit_of};
 pub use element::Element;
