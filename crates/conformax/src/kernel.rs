@@ -19,6 +19,7 @@ mod row_max;
 mod shortlist;
 mod single;
 mod sort;
+mod steps;
 
 pub(crate) use all_norms::all_norms;
 pub(crate) use boundary::{boundary, clearly_within};
@@ -37,6 +38,7 @@ pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{labels_above, near_bits, shortlist, shortlist_at_most, shortlist_band};
 pub(crate) use single::{DELTAS_IN_SINGLE, THRESHOLDS_IN_SINGLE, error_in_single};
 pub(crate) use sort::sort_best_first;
+pub(crate) use steps::{PerStep, Steps};
 
 /// Lanes of every sum.
 pub(crate) const LANES: usize = 16;

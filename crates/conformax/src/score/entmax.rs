@@ -11,7 +11,7 @@ use super::softmax::softmax_over;
 use super::{Score, sort_best_first};
 use crate::activation::normalize_gaps;
 use crate::kernel::{
-    Bounds, DELTAS_IN_SINGLE, Growth, Limit, LimitsByLabel, NARROW, Order, THRESHOLDS_IN_SINGLE,
+    Bounds, DELTAS_IN_SINGLE, Growth, Limit, LimitsByLabel, NARROW, Order, Steps, THRESHOLDS_IN_SINGLE,
     all_norms, boundary, clearly_within, error_in_single, gap_norm, keep_lanes, labels_above, math,
     near_bits, shortlist, shortlist_at_most,
 };
@@ -239,6 +239,10 @@ impl Paths for EntmaxScore {
         }
         labels.truncate(start + estimates.len() - first);
         slack
+    }
+
+    fn look_by_steps<T: Logit>(&self, row: Row<'_, T>, steps: &mut Steps) -> bool {
+        steps.look(row.logits(), row.max(), Order::from(self.gamma), slack(row.classes()))
     }
 
     /// The activation itself at the calibrated temperature: `p_j = ((z_j − t)₊/q)^δ`, `t` such that they sum to 1.
