@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
+use crate::kernel::{PerStep, Steps};
 use crate::level::{Level, Promise};
 use crate::room::{append, make_room};
 use crate::rows::{first_fault, map_chunks, read_rows, visit_rows};
@@ -71,8 +72,12 @@ pub(crate) fn expect_numbers(first: usize, scores: &[f64]) -> Result<()> {
 /// # Ok::<(), conformax::Error>(())
 /// ```
 pub fn score_all_labels<S: Score, T: Logit>(score: &S, logits: Logits<'_, T>) -> Result<Vec<f64>> {
-    let chunks = map_chunks(logits, |first, chunk| ask(score, AllScores { first, chunk }))?;
-    Ok(chunks.concat())
+    Ok(put_together(map_chunks(logits, |first, chunk| ask(score, AllScores { first, chunk }))?))
+}
+
+/// The results of chunks as one. Of one chunk nothing has to be put together: a p-value is as large as eight logits.
+fn put_together<R: Clone>(mut chunks: Vec<Vec<R>>) -> Vec<R> {
+    if chunks.len() == 1 { chunks.remove(0) } else { chunks.concat() }
 }
 
 struct AllScores<'a, T> {
@@ -718,13 +723,12 @@ impl<S: Score> Calibration<S> {
             }
             Evidence::Losses(_) => return Err(Error::NotWith { what: "p-values", with: "risk control" }),
         };
-        let mut chunks = map_chunks(logits, |first, chunk| {
+        let chunks = map_chunks(logits, |first, chunk| {
             let (scheme, evidence, masked) = (&self.scheme, &self.evidence, self.masked);
             let (ranks, places) = (self.ranks.as_ref(), &places[..]);
             ask(&self.score, PValues { scheme, evidence, places, masked, ranks, largest, first, chunk })
         })?;
-        // Of one chunk nothing has to be put together: a p-value is as large as eight logits.
-        Ok(if chunks.len() == 1 { chunks.remove(0) } else { chunks.concat() })
+        Ok(put_together(chunks))
     }
 }
 
@@ -877,45 +881,150 @@ impl<T: Logit> Question for PValues<'_, T> {
 
     fn put<P: Paths>(self, score: &P) -> Self::Answer {
         let mut all = Vec::with_capacity(self.chunk.as_slice().len());
-        let (mut labels, mut scores) = (Vec::new(), Vec::new());
+        let mut scratch = Scratch::default();
         visit_rows(self.first, self.chunk, |_, row| {
-            // A label beyond the largest finite calibration score is behind none but infinite ones, whatever its own
-            // score; only the others need theirs, and most of them no more than an estimate.
-            let start = all.len();
-            labels.clear();
-            scores.clear();
-            let off = score.estimated_set_into(row, self.largest, &mut labels, &mut scores);
-            // No p-value is a share of nothing.
-            all.resize(start + row.classes(), PValue { count: 0, of: 0 });
-            let out = &mut all[start..];
-            let estimates = labels.iter().copied().zip(scores.iter().copied());
-            let exact = |label: u32| self.at(row, label, score.score(row, label));
-            match (self.evidence, self.scheme, self.places) {
-                // What is the same for every label is looked up once.
-                (Evidence::Groups(groups), Scheme::Groups(Taxonomy::All), [places])
-                    if self.ranks.is_none() =>
-                {
-                    // Far down a ranking many labels fall between the same two scores.
-                    let (mut between, mut last) = ((f64::INFINITY, f64::NEG_INFINITY), None);
-                    let p = |_, least, most| {
-                        if !(between.0 < least && most <= between.1) {
-                            let below = places.below_all(least, most)?;
-                            (between, last) = (places.around(below), Some(groups[0].p_value_at(below)));
-                        }
-                        last
-                    };
-                    fill(estimates, off, p, exact, out);
-                }
-                _ => fill(estimates, off, |y, least, most| self.between(row, y, least, most), exact, out),
-            }
-            if labels.len() < row.classes() {
-                for (label, p) in (0..).zip(&mut all[start..]).filter(|(_, p)| p.of == 0) {
-                    *p = self.at(row, label, f64::INFINITY);
-                }
+            match score.look_by_steps(row, &mut scratch.steps) {
+                true => self.append_by_steps(score, row, &mut scratch, &mut all),
+                false => self.append_by_estimates(score, row, &mut scratch, &mut all),
             }
             Ok(())
         })?;
         Ok(all)
+    }
+}
+
+/// Memory that one row leaves to the next.
+struct Scratch {
+    labels: Vec<u32>,
+    scores: Vec<f64>,
+    steps: Steps,
+    of_steps: PerStep<PValue>,
+    open: Vec<usize>,
+}
+
+impl Default for Scratch {
+    fn default() -> Self {
+        Self {
+            labels: Vec::new(),
+            scores: Vec::new(),
+            steps: Steps::default(),
+            of_steps: PerStep::new(NOTHING),
+            open: Vec::new(),
+        }
+    }
+}
+
+/// No p-value is a share of nothing.
+const NOTHING: PValue = PValue { count: 0, of: 0 };
+
+impl<T: Logit> PValues<'_, T> {
+    /// The scores and their places, where all labels of all rows share them.
+    fn shared(&self) -> Option<(&SortedScores, &Places<'_>)> {
+        match (self.evidence, self.scheme, self.places) {
+            (Evidence::Groups(groups), Scheme::Groups(Taxonomy::All), [places]) if self.ranks.is_none() => {
+                Some((&groups[0], places))
+            }
+            _ => None,
+        }
+    }
+
+    /// Appends the p-values of a row from bounds on the scores of its labels. Between most bounds there is no
+    /// calibration score; where there is one, which side of it a label is on takes closer bounds or the definition.
+    fn append_by_steps<P: Paths>(
+        &self,
+        score: &P,
+        row: Row<'_, T>,
+        scratch: &mut Scratch,
+        all: &mut Vec<PValue>,
+    ) {
+        let Scratch { open, steps, of_steps, .. } = scratch;
+        let exact = |label: u32| self.at(row, label, score.score(row, label));
+        let Some((scores, places)) = self.shared() else {
+            all.extend((0..row.classes() as u32).map(|label| {
+                let between = |(least, most)| self.between(row, label, least, most);
+                let p = steps.bounds_by_step(label).and_then(between);
+                p.or_else(|| between(steps.bounds_of(label)?)).unwrap_or_else(|| exact(label))
+            }));
+            return;
+        };
+        let mut between = Between::new(scores, places);
+        open.clear();
+        for (step, least, most) in steps.bounds() {
+            match between.p_value(least, most) {
+                Some(p) => of_steps.say(step, p),
+                None => open.push(step),
+            }
+        }
+        let start = all.len();
+        steps.spread(of_steps, all);
+        let out = &mut all[start..];
+        for step in open.iter().map(|step| steps.step(*step)) {
+            for label in step.labels() {
+                let (least, most) = step.bounds_of(label);
+                out[label as usize] = between.p_value(least, most).unwrap_or_else(|| exact(label));
+            }
+        }
+        for label in steps.masked() {
+            out[label as usize] = exact(label);
+        }
+    }
+
+    /// The same from estimates of the scores up to the largest finite calibration score: beyond that a label is behind
+    /// none but infinite ones, whatever its own.
+    fn append_by_estimates<P: Paths>(
+        &self,
+        score: &P,
+        row: Row<'_, T>,
+        scratch: &mut Scratch,
+        all: &mut Vec<PValue>,
+    ) {
+        let Scratch { labels, scores, .. } = scratch;
+        let start = all.len();
+        labels.clear();
+        scores.clear();
+        let off = score.estimated_set_into(row, self.largest, labels, scores);
+        all.resize(start + row.classes(), NOTHING);
+        let out = &mut all[start..];
+        let estimates = labels.iter().copied().zip(scores.iter().copied());
+        let exact = |label: u32| self.at(row, label, score.score(row, label));
+        match self.shared() {
+            // What is the same for every label is looked up once.
+            Some((scores, places)) => {
+                let mut between = Between::new(scores, places);
+                fill(estimates, off, |_, least, most| between.p_value(least, most), exact, out);
+            }
+            None => fill(estimates, off, |y, least, most| self.between(row, y, least, most), exact, out),
+        }
+        if labels.len() < row.classes() {
+            for (label, p) in (0..).zip(out).filter(|(_, p)| p.of == 0) {
+                *p = self.at(row, label, f64::INFINITY);
+            }
+        }
+    }
+}
+
+/// P-values of labels one after another: far down a ranking many fall between the same two scores.
+struct Between<'a> {
+    scores: &'a SortedScores,
+    places: &'a Places<'a>,
+    /// Neighbours among the calibration scores, and the p-value of what is above the first and not above the second.
+    around: (f64, f64),
+    p: PValue,
+}
+
+impl<'a> Between<'a> {
+    fn new(scores: &'a SortedScores, places: &'a Places<'a>) -> Self {
+        Self { scores, places, around: (f64::INFINITY, f64::NEG_INFINITY), p: NOTHING }
+    }
+
+    /// The p-value of a finite score between these two, unless it depends on which.
+    #[inline(always)]
+    fn p_value(&mut self, least: f64, most: f64) -> Option<PValue> {
+        if !(self.around.0 < least && least <= self.around.1) {
+            let below = self.places.below(least);
+            (self.around, self.p) = (self.places.around(below), self.scores.p_value_at(below));
+        }
+        (most <= self.around.1).then_some(self.p)
     }
 }
 

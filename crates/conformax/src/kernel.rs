@@ -4,6 +4,7 @@
 //! to the bit; the number of lanes is part of the arithmetic's version and is never tuned to a CPU. Each pass
 //! is a plain loop that the compiler vectorises, compiled once per instruction set by [`isa`].
 
+mod all_norms;
 mod boundary;
 mod by_label;
 mod element;
@@ -18,7 +19,9 @@ mod row_max;
 mod shortlist;
 mod single;
 mod sort;
+mod steps;
 
+pub(crate) use all_norms::all_norms;
 pub(crate) use boundary::{boundary, clearly_within};
 pub(crate) use by_label::{Near, Scores, limit_of};
 pub use element::Element;
@@ -35,6 +38,7 @@ pub(crate) use row_max::{Fault, row_max, row_maxima};
 pub(crate) use shortlist::{labels_above, near_bits, shortlist, shortlist_at_most, shortlist_band};
 pub(crate) use single::{DELTAS_IN_SINGLE, THRESHOLDS_IN_SINGLE, error_in_single};
 pub(crate) use sort::sort_best_first;
+pub(crate) use steps::{PerStep, Steps};
 
 /// Lanes of every sum.
 pub(crate) const LANES: usize = 16;

@@ -159,7 +159,7 @@ impl<'a> Places<'a> {
 
     /// How many scores are below this one.
     #[inline(always)]
-    fn below(&self, score: f64) -> usize {
+    pub(crate) fn below(&self, score: f64) -> usize {
         if self.starts.is_empty() || !(score > 0.0) {
             return self.scores.partition_point(|other| *other < score);
         }

@@ -111,33 +111,69 @@ fn p_value(calibration: &[f64], score: f64) -> PValue {
     PValue::new(count, calibration.len() as u128 + 1)
 }
 
+/// Rows whose p-values come from steps: a label far behind the others, or far ahead of them, so that most share a step;
+/// ties, masked classes, logits at either end of what steps take and beyond.
+fn rows_in_steps() -> Vec<Vec<f64>> {
+    let mut rows = vec![vec![1.25; 300]];
+    for (seed, far) in [(21, -1e4), (22, 1e4), (23, f64::NEG_INFINITY)] {
+        let mut row = crowd(300 + seed, seed);
+        row[seed] = far;
+        rows.push(row);
+    }
+    let mut masked = crowd(1000, 24);
+    masked[300..900].fill(f64::NEG_INFINITY);
+    rows.push(masked);
+    rows.push(crowd(700, 25).iter().map(|z| z.round()).collect());
+    let scales = [1e-320, 1e-200, 1e-30, 1e-26, 1e-3, 1e20, 1e26, 1e40, 1e200, 1e300];
+    rows.extend(scales.map(|scale| crowd(256, 26).iter().map(|z| z * scale).collect()));
+    rows.push(crowd(300, 27).iter().map(|z| 1e9 + z).collect());
+    rows
+}
+
+fn check_p_values<T: Logit>(score: EntmaxScore, row: &[T], calibrating: &[f64], what: &str) {
+    let logits = Logits::new(row, row.len()).expect("a whole row");
+    let own = scores_of(&score, row);
+    // Scores of other rows, and of this one with their neighbours.
+    let mut calibrating = calibrating.to_vec();
+    calibrating.extend(own.iter().step_by(3).flat_map(|s| [*s, s.next_up(), s * (1.0 + 1e-9)]));
+    calibrating.extend([0.0; 50]);
+    calibrating.retain(|s| *s < f64::INFINITY);
+    calibrating.push(f64::INFINITY);
+    let sorted = SortedScores::new(calibrating.clone()).expect("numbers");
+    let calibration = Calibration::from_scores(score, row.len(), sorted).expect("scores");
+    let wanted: Vec<PValue> = own.iter().map(|score| p_value(&calibrating, *score)).collect();
+    assert_eq!(calibration.p_values(logits).expect("a sound row"), wanted, "{what}");
+
+    let weighted: Vec<(f64, f64)> =
+        calibrating.iter().enumerate().map(|(at, score)| (*score, 1.0 + (at % 5) as f64)).collect();
+    let weighted = std::sync::Arc::new(WeightedScores::new(weighted).expect("weights"));
+    let wanted: Vec<PValue> = own.iter().map(|score| weighted.p_value(*score, 2.0)).collect();
+    let evidence = Evidence::Weighted(weighted);
+    let calibration =
+        Calibration::from_evidence(score, row.len(), Scheme::RowWeights, evidence).expect("weighted scores");
+    let logits = logits.with_weights(&[2.0]).expect("a weight");
+    assert_eq!(calibration.p_values(logits).expect("a sound row"), wanted, "{what}, weights");
+}
+
 #[test]
 fn p_values_are_counted_scores() {
-    for (index, row) in rows().iter().enumerate() {
-        let logits = Logits::new(row, row.len()).unwrap();
+    for (index, row) in rows().iter().chain(&rows_in_steps()).enumerate() {
         for gamma in [1.0, 1.3, 1.5, 2.0, 3.0] {
             let score = EntmaxScore { gamma: Gamma::new(gamma).unwrap() };
-            let own = scores_of(&score, row);
-            // Scores of other rows, and of this one with their neighbours.
-            let mut calibrating = scores_of(&score, &crowd(400, 77 + index));
-            calibrating.extend(own.iter().step_by(3).flat_map(|s| [*s, s.next_up(), s * (1.0 + 1e-9)]));
-            calibrating.extend([0.0; 50]);
-            calibrating.retain(|s| *s < f64::INFINITY);
-            calibrating.push(f64::INFINITY);
-            let sorted = SortedScores::new(calibrating.clone()).unwrap();
-            let calibration = Calibration::from_scores(score, row.len(), sorted).unwrap();
-            let wanted: Vec<PValue> = own.iter().map(|score| p_value(&calibrating, *score)).collect();
-            assert_eq!(calibration.p_values(logits).unwrap(), wanted, "row {index}, gamma {gamma}");
-
-            let weighted: Vec<(f64, f64)> =
-                calibrating.iter().enumerate().map(|(at, score)| (*score, 1.0 + (at % 5) as f64)).collect();
-            let weighted = std::sync::Arc::new(WeightedScores::new(weighted).unwrap());
-            let wanted: Vec<PValue> = own.iter().map(|score| weighted.p_value(*score, 2.0)).collect();
-            let evidence = Evidence::Weighted(weighted);
-            let calibration =
-                Calibration::from_evidence(score, row.len(), Scheme::RowWeights, evidence).unwrap();
-            let logits = logits.with_weights(&[2.0]).unwrap();
-            assert_eq!(calibration.p_values(logits).unwrap(), wanted, "row {index}, gamma {gamma}, weights");
+            let calibrating = scores_of(&score, &crowd(400, 77 + index));
+            check_p_values(score, row, &calibrating, &format!("row {index}, gamma {gamma}"));
+            if row.iter().any(|z| z.is_finite() && z.abs() > 6e4) {
+                continue;
+            }
+            let single: Vec<f32> = row.iter().map(|z| *z as f32).collect();
+            check_p_values(score, &single, &calibrating, &format!("row {index} in f32, gamma {gamma}"));
+            #[cfg(feature = "half")]
+            {
+                let half: Vec<half::f16> = row.iter().map(|z| half::f16::from_f64(*z)).collect();
+                check_p_values(score, &half, &calibrating, &format!("row {index} in f16, gamma {gamma}"));
+                let half: Vec<half::bf16> = row.iter().map(|z| half::bf16::from_f64(*z)).collect();
+                check_p_values(score, &half, &calibrating, &format!("row {index} in bf16, gamma {gamma}"));
+            }
         }
     }
 }

@@ -169,7 +169,7 @@ impl<F: Fn(f64) -> f64> Kernel for SumOfPicked<'_, F> {
 }
 
 /// Squares of gaps beyond these would overflow, or lose digits as subnormals.
-const SQUARES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e145;
+pub(super) const SQUARES_ARE_SAFE: std::ops::Range<f64> = 1e-140..1e145;
 
 fn euclidean(isa: Isa, row: impl Gaps, pivot: f64, largest: f64) -> f64 {
     if SQUARES_ARE_SAFE.contains(&largest) {

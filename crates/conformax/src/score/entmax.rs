@@ -11,9 +11,9 @@ use super::softmax::softmax_over;
 use super::{Score, sort_best_first};
 use crate::activation::normalize_gaps;
 use crate::kernel::{
-    Bounds, DELTAS_IN_SINGLE, Growth, Limit, LimitsByLabel, NARROW, Order, THRESHOLDS_IN_SINGLE, boundary,
-    clearly_within, error_in_single, gap_norm, keep_lanes, labels_above, math, near_bits, shortlist,
-    shortlist_at_most,
+    Bounds, DELTAS_IN_SINGLE, Growth, Limit, LimitsByLabel, NARROW, Order, Steps, THRESHOLDS_IN_SINGLE,
+    all_norms, boundary, clearly_within, error_in_single, gap_norm, keep_lanes, labels_above, math,
+    near_bits, shortlist, shortlist_at_most,
 };
 use crate::spec::{Listed, Parameters};
 use crate::thresholds::ByLabel;
@@ -92,6 +92,21 @@ impl EntmaxScore {
 }
 
 impl Paths for EntmaxScore {
+    fn score_all<T: Logit>(&self, row: Row<'_, T>, out: &mut [f64]) {
+        let order = Order::from(self.gamma);
+        if row.classes() < WORTH_RANKING || order == Order::Max {
+            for (label, out) in (0..).zip(out) {
+                *out = self.score(row, label);
+            }
+            return;
+        }
+        let mut ranked: Vec<u32> = (0..row.classes() as u32).collect();
+        sort_best_first(row, &mut ranked);
+        let possible = ranked.partition_point(|label| row.logit(*label) > f64::NEG_INFINITY);
+        out.fill(f64::INFINITY);
+        all_norms(row.logits(), &ranked[..possible], row.max(), order, out);
+    }
+
     #[inline]
     fn set_into<T: Logit>(&self, row: Row<'_, T>, threshold: f64, out: &mut Vec<u32>) {
         // No score is negative, and none is within a threshold that is no number.
@@ -226,6 +241,10 @@ impl Paths for EntmaxScore {
         slack
     }
 
+    fn look_by_steps<T: Logit>(&self, row: Row<'_, T>, steps: &mut Steps) -> bool {
+        steps.look(row.logits(), row.max(), Order::from(self.gamma), slack(row.classes()))
+    }
+
     /// The activation itself at the calibrated temperature: `p_j = ((z_j − t)₊/q)^δ`, `t` such that they sum to 1.
     fn probabilities_into<T: Logit>(&self, row: Row<'_, T>, set: &[u32], threshold: f64, out: &mut Vec<f64>) {
         let start = out.len();
@@ -276,6 +295,9 @@ fn norm_at_most(ratios: impl Iterator<Item = f64>, delta: f64) -> f64 {
 
 /// Labels within reach of a threshold that are ranked before any is decided; of more, the members are found first.
 const FEW: usize = 40;
+
+/// Rows with fewer labels than this have all of them scored one after another.
+const WORTH_RANKING: usize = 48;
 
 /// Labels left to the definition, each at the price of a pass over the row.
 const MOST_OPEN: usize = 16;

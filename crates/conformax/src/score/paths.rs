@@ -5,7 +5,7 @@
 
 use super::softmax::softmax_over;
 use super::sort_best_first;
-use crate::kernel::{Bounds, LimitsByLabel, Near};
+use crate::kernel::{Bounds, LimitsByLabel, Near, Steps};
 use crate::thresholds::ByLabel;
 use crate::{Logit, Row, Score, ScoreSpec};
 
@@ -63,6 +63,13 @@ pub(crate) trait Paths: Score {
     ) -> f64 {
         self.scored_set_into(row, threshold, labels, estimates);
         0.0
+    }
+
+    /// Bounds the scores of all labels by steps; `false` where estimates cost less, or nothing else is known.
+    #[inline]
+    fn look_by_steps<T: Logit>(&self, row: Row<'_, T>, steps: &mut Steps) -> bool {
+        let _ = (row, steps);
+        false
     }
 
     /// Appends the labels that score at most their own finite threshold, best first.
