@@ -423,13 +423,14 @@ impl Overlap {
     pub(crate) fn extend(&mut self, first_row: u64, fingerprints: &[u64], model: &[RowSet]) {
         self.wholes.resize(model.len(), Whole::default());
         for (row, name) in (first_row..).zip(fingerprints) {
-            for (whole, _) in self.wholes.iter_mut().zip(model).filter(|(_, rows)| rows.knows(*name)) {
+            let (mut known, mut is_there) = (false, false);
+            for (whole, rows) in self.wholes.iter_mut().zip(model).filter(|(_, rows)| rows.knows(*name)) {
                 whole.add(*name, 1);
+                known = true;
+                is_there |= rows.contains(*name);
             }
-            if model.iter().any(|rows| rows.knows(*name)) {
-                self.looked_at += 1;
-            }
-            if model.iter().any(|rows| rows.contains(*name)) {
+            self.looked_at += u64::from(known);
+            if is_there {
                 let met = self.met.entry(*name).or_insert((0, row));
                 *met = (met.0 + 1, met.1.min(row));
             }
