@@ -1,14 +1,15 @@
 //! Going through a data set block by block, reading the next while the last is worked on.
 //!
 //! The reader is a thread that nobody waits for: one that hangs on a silent pipe must hold up neither an error
-//! nor Ctrl-C. Three blocks go round, so memory is bounded whatever the file.
+//! nor Ctrl-C. Three blocks go round, so memory is bounded whatever the file. Logits that need no more than to be copied
+//! from their file are copied by the threads that work on them; where that is one thread, by the reader meanwhile.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
 
-use conformax_io::{Block, Source};
+use conformax_io::{Block, Rest, Source};
 
 use crate::console::Console;
 use crate::failure::Failure;
@@ -76,11 +77,17 @@ impl From<conformax_io::Error> for BlockError {
 /// A block and where its first row is to be found.
 struct Piece {
     block: Block,
+    /// What those who work on the block read themselves.
+    rest: Option<Rest>,
     path: PathBuf,
     first_row_in_file: u64,
 }
 
 impl Piece {
+    fn is_end(&self) -> bool {
+        self.rest.as_ref().is_some_and(Rest::is_end)
+    }
+
     /// The fault with the file and the row the user knows it by.
     fn locate(&self, error: BlockError) -> Failure {
         match error {
@@ -98,15 +105,22 @@ pub(crate) fn for_each_block(
     mut work: impl FnMut(&Block, &mut Console<'_>) -> Result<(), BlockError>,
 ) -> Result<Source, Failure> {
     let bar = console.progress(what, source.rows());
+    let threads = rayon::current_num_threads();
     let (empty_sender, empty) = sync_channel(BLOCKS);
     let (sender, filled) = sync_channel(BLOCKS);
     for _ in 0..BLOCKS {
         empty_sender.send(Block::default()).expect("the channel holds every block");
     }
     let reader = thread::Builder::new().name("reader".to_owned());
-    let reader = reader.spawn(move || read_ahead(source, &empty, &sender)).map_err(Failure::error)?;
+    let reader =
+        reader.spawn(move || read_ahead(source, threads, &empty, &sender)).map_err(Failure::error)?;
     while let Some(piece) = next(&filled)? {
-        let piece = piece?;
+        let mut piece = piece?;
+        if let Some(rest) = piece.rest.take()
+            && !rest.read(threads, &mut piece.block)?
+        {
+            break;
+        }
         work(&piece.block, console).map_err(|error| {
             bar.finish_and_clear();
             piece.locate(error)
@@ -133,24 +147,29 @@ fn next<T>(filled: &Receiver<T>) -> Result<Option<T>, Failure> {
 /// Reads until the end, an error, or until nobody listens any more.
 fn read_ahead(
     mut source: Source,
+    threads: usize,
     empty: &Receiver<Block>,
     filled: &SyncSender<conformax_io::Result<Piece>>,
 ) -> Source {
-    while let Ok(mut block) = empty.recv() {
-        let piece = match source.read(&mut block) {
-            Ok(false) => break,
-            Ok(true) => {
-                let (path, first_row_in_file) = source.locate(block.first_row);
-                Ok(Piece { path: path.to_owned(), first_row_in_file, block })
-            }
-            Err(error) => Err(error),
-        };
-        let over = piece.is_err();
+    while let Ok(block) = empty.recv() {
+        let piece = read_piece(&mut source, threads, block);
+        let over = piece.as_ref().map_or(true, Piece::is_end);
         if filled.send(piece).is_err() || over {
             break;
         }
     }
     source
+}
+
+/// The next block, as far as this thread reads it.
+fn read_piece(source: &mut Source, threads: usize, mut block: Block) -> conformax_io::Result<Piece> {
+    let rest = source.read_ahead(&mut block)?;
+    let rest = match threads == 1 && !rest.is_end() {
+        true => rest.read(1, &mut block).map(|_| None)?,
+        false => Some(rest),
+    };
+    let (path, first_row_in_file) = source.locate(block.first_row);
+    Ok(Piece { path: path.to_owned(), first_row_in_file, rest, block })
 }
 
 /// Number of rows, counted in a pass of its own where the files do not say.

@@ -68,9 +68,11 @@ impl CalibrateArgs {
     }
 }
 
-/// Bytes of logits in a block. Rows are looked at once and nothing of a block is written, and a process that reads for
+/// Bytes of logits that a thread takes of a block, which are as many as a chunk of the library has, and up to how many
+/// threads a block has some for. Rows are looked at once and nothing of a block is written, and a process that reads for
 /// some milliseconds would spend most of them on memory it has not touched before.
-const BLOCK_BYTES: usize = 2 << 20;
+const BYTES_EACH: usize = 1 << 20;
+const THREADS: std::ops::RangeInclusive<usize> = 2..=8;
 
 pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(), Failure> {
     let score = args.score.spec()?;
@@ -78,7 +80,7 @@ pub(crate) fn run(args: &CalibrateArgs, console: &mut Console<'_>) -> Result<(),
     let output = Output::create(&args.output.output, args.output.overwrite())?;
     args.scheme.check(args.data.label_column.as_deref())?;
     let source = args.data.open_with(LabelUse::Required, |options| {
-        options.block_bytes = BLOCK_BYTES;
+        options.block_bytes = BYTES_EACH * options.threads.clamp(*THREADS.start(), *THREADS.end());
         args.scheme.adjust(options);
     })?;
     let (classes, names, alphas) = (source.classes(), source.names().cloned(), args.levels.alphas());

@@ -63,7 +63,7 @@ pub use data::per_class::{Clusters, read_clusters, read_label_weights, read_matr
 pub use data::utf8::without_mark;
 pub use data::values::{Dtype, Values};
 pub use error::{Column, Error, Place, Problem, Purpose, Result, printable};
-pub use reading::source::Source;
+pub use reading::source::{Rest, Source};
 pub use reading::source_options::{Data, LabelUse, LabelsAre, SourceOptions};
 pub use reading::stamp::is_same_file;
 #[cfg(feature = "parquet")]

@@ -1,6 +1,7 @@
 //! From paths to blocks: which files there are, which reader each gets, and whether they fit together.
 
 pub(crate) mod fit;
+pub(crate) mod in_place;
 pub(crate) mod open;
 #[cfg(feature = "npy")]
 pub(crate) mod pair;

@@ -1,9 +1,9 @@
 //! `Evaluator`: labelled rows in any blocks become counts of how sets fared, and of rows that had a part in the model.
 
-use crate::fingerprint::{Overlap, RowSet, SeenRows, row_fingerprints};
+use crate::fingerprint::{Overlap, RowSet, SeenRows, hash_rows};
 use crate::logits::groups_below;
-use crate::predict::drain_sets;
-use crate::rows::{first_fault, read_rows};
+use crate::predict::sets_of_chunk;
+use crate::rows::{drain_chunks, first_fault, read_rows};
 use crate::{
     Alpha, Error, Labelled, Level, Logit, Logits, Loss, PredictionSets, Predictor, Result, Score, Tally,
     Taxonomy, Thresholds, Verdict, interval_of_share,
@@ -252,15 +252,21 @@ impl<S: Score> Evaluator<S> {
         let fits = self.predictors.iter().map(|predictor| predictor.expect(logits));
         let fits = fits.chain(self.taxonomy.iter().map(|taxonomy| taxonomy.expect(counted)));
         first_fault(fits, |row| read_rows(logits.rows(0..row))).map_err(offset)?;
-        let (mut counts, mut place) = (self.counts(), 0);
-        drain_sets(&self.predictors, logits, |by_predictor| {
+        let (mut counts, mut overlap, mut place) = (self.counts(), self.overlap_with(0, &[]), 0);
+        // Rows are looked up where their sets are made: they are in that thread's cache.
+        let work = |first: usize, chunk: Logits<'_, T>| {
+            let names = if self.model_rows.is_empty() { Vec::new() } else { hash_rows(chunk) };
+            Ok((sets_of_chunk(&self.predictors, first, chunk)?, self.overlap_with(first as u64, &names)))
+        };
+        drain_chunks(logits, work, |(by_predictor, seen)| {
             let count = by_predictor.first().map_or(0, PredictionSets::len);
             let labels = &rows.labels()[place..place + count];
             self.count(&mut counts, &by_predictor, labels, |row| counted.group(place + row));
+            overlap.merge(&seen);
             place += count;
         })
         .map_err(offset)?;
-        self.keep(counts, || row_fingerprints(logits), rows.len());
+        self.keep(counts, &overlap, rows.len());
         Ok(())
     }
 
@@ -307,7 +313,7 @@ impl<S: Score> Evaluator<S> {
         }
         let mut counts = self.counts();
         self.count(&mut counts, sets, labels, |row| groups.map(|groups| groups[row]));
-        self.keep(counts, || fingerprints.to_vec(), wanted);
+        self.keep(counts, &self.overlap_with(0, fingerprints), wanted);
         Ok(())
     }
 
@@ -344,12 +350,17 @@ impl<S: Score> Evaluator<S> {
         }
     }
 
-    /// What was counted with so many more rows, which are looked up among the model's.
-    fn keep(&mut self, counts: Counts, fingerprints: impl FnOnce() -> Vec<u64>, rows: usize) {
+    /// Which of the next rows, from the one at `place` on, are the model's.
+    fn overlap_with(&self, place: u64, fingerprints: &[u64]) -> Overlap {
+        let mut overlap = Overlap::default();
+        overlap.extend(self.next_row + place, fingerprints, &self.model_rows);
+        overlap
+    }
+
+    /// What was counted with so many more rows, and which of them are the model's.
+    fn keep(&mut self, counts: Counts, overlap: &Overlap, rows: usize) {
         (self.tallies, self.groups, self.losses) = (counts.tallies, counts.groups, counts.losses);
-        if !self.model_rows.is_empty() {
-            self.overlap.extend(self.next_row, &fingerprints(), &self.model_rows);
-        }
+        self.overlap.merge(overlap);
         self.next_row += rows as u64;
     }
 

@@ -9,6 +9,7 @@
 
 use std::iter::Peekable;
 
+use crate::kernel::{Isa, Kernel};
 use crate::rows::map_chunks;
 use crate::{Logit, Logits};
 
@@ -42,41 +43,91 @@ pub fn row_fingerprints<T: Logit>(logits: Logits<'_, T>) -> Vec<u64> {
 
 /// The same on one thread.
 pub(crate) fn hash_rows<T: Logit>(logits: Logits<'_, T>) -> Vec<u64> {
-    logits.as_slice().chunks_exact(logits.classes()).map(hash_row).collect()
+    Isa::best().dispatch(Hashes { rows: logits.as_slice(), classes: logits.classes() })
+}
+
+/// The hash of every row, some at a time: a multiplication waits for the one before it in its own row alone.
+struct Hashes<'a, T> {
+    rows: &'a [T],
+    classes: usize,
+}
+
+impl<T: Logit> Kernel for Hashes<'_, T> {
+    type Output = Vec<u64>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<u64> {
+        let mut hashes = Vec::with_capacity(self.rows.len() / self.classes);
+        let mut pairs = self.rows.chunks_exact(2 * self.classes);
+        for pair in &mut pairs {
+            let (one, other) = pair.split_at(self.classes);
+            hashes.extend(hash_each([one, other]));
+        }
+        hashes.extend(pairs.remainder().chunks_exact(self.classes).map(|row| hash_each([row])[0]));
+        hashes
+    }
 }
 
 /// Values whose bits are found before any of them is mixed, a multiple of eight. In a loop of its own that is done for
 /// several values at a time; next to the multiplications it was done one by one, and took twice as long as they do.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 64;
 
-fn hash_row<T: Logit>(row: &[T]) -> u64 {
-    let mut lanes = [C[0], C[1], C[2], C[3]];
-    let mut values = [0; TOGETHER];
-    for some in row.chunks(TOGETHER) {
-        values.iter_mut().zip(some).for_each(|(to, from)| *to = bits(*from));
-        let filled = some.len().next_multiple_of(8);
-        values[some.len()..filled].fill(0);
-        for eight in values[..filled].as_chunks::<8>().0 {
-            absorb(&mut lanes, eight);
+/// The hashes of rows of one length. Plain loops: closures over arrays are not inlined into what an instruction set is
+/// compiled for.
+#[inline(always)]
+fn hash_each<T: Logit, const ROWS: usize>(rows: [&[T]; ROWS]) -> [u64; ROWS] {
+    let len = rows[0].len();
+    let (mut lanes, mut values) = ([[C[0], C[1], C[2], C[3]]; ROWS], [[0; TOGETHER]; ROWS]);
+    let whole = len / TOGETHER;
+    for chunk in 0..whole {
+        for row in 0..ROWS {
+            let from = &rows[row].as_chunks::<TOGETHER>().0[chunk];
+            for at in 0..TOGETHER {
+                values[row][at] = bits(from[at]);
+            }
+        }
+        for eight in 0..TOGETHER / 8 {
+            for row in 0..ROWS {
+                absorb(&mut lanes[row], &values[row].as_chunks::<8>().0[eight]);
+            }
         }
     }
-    (0..4).fold(row.len() as u64, |hash, lane| mix(hash ^ lanes[lane], C[lane]))
+    let rest = len - whole * TOGETHER;
+    let filled = rest.next_multiple_of(8);
+    for row in 0..ROWS {
+        for at in 0..rest {
+            values[row][at] = bits(rows[row][whole * TOGETHER + at]);
+        }
+        values[row][rest..filled].fill(0);
+    }
+    for eight in 0..filled / 8 {
+        for row in 0..ROWS {
+            absorb(&mut lanes[row], &values[row].as_chunks::<8>().0[eight]);
+        }
+    }
+    let mut hashes = [len as u64; ROWS];
+    for row in 0..ROWS {
+        for lane in 0..4 {
+            hashes[row] = mix(hashes[row] ^ lanes[row][lane], C[lane]);
+        }
+    }
+    hashes
 }
 
 /// The bits of the value in `f64`; −0 counts as +0.
-#[inline]
+#[inline(always)]
 fn bits<T: Logit>(value: T) -> u64 {
     (value.to_f64() + 0.0).to_bits()
 }
 
-#[inline]
+#[inline(always)]
 fn absorb(lanes: &mut [u64; 4], values: &[u64; 8]) {
     for lane in 0..4 {
         lanes[lane] = mix(lanes[lane] ^ values[2 * lane], values[2 * lane + 1] ^ C[lane + 4]);
     }
 }
 
-#[inline]
+#[inline(always)]
 fn mix(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
@@ -372,13 +423,14 @@ impl Overlap {
     pub(crate) fn extend(&mut self, first_row: u64, fingerprints: &[u64], model: &[RowSet]) {
         self.wholes.resize(model.len(), Whole::default());
         for (row, name) in (first_row..).zip(fingerprints) {
-            for (whole, _) in self.wholes.iter_mut().zip(model).filter(|(_, rows)| rows.knows(*name)) {
+            let (mut known, mut is_there) = (false, false);
+            for (whole, rows) in self.wholes.iter_mut().zip(model).filter(|(_, rows)| rows.knows(*name)) {
                 whole.add(*name, 1);
+                known = true;
+                is_there |= rows.contains(*name);
             }
-            if model.iter().any(|rows| rows.knows(*name)) {
-                self.looked_at += 1;
-            }
-            if model.iter().any(|rows| rows.contains(*name)) {
+            self.looked_at += u64::from(known);
+            if is_there {
                 let met = self.met.entry(*name).or_insert((0, row));
                 *met = (met.0 + 1, met.1.min(row));
             }
@@ -529,7 +581,11 @@ mod tests {
                 }
             }
             let wanted = lanes.iter().zip(C).fold(len as u64, |hash, (lane, c)| mix(hash ^ lane, c));
-            assert_eq!(hash_row(&row), wanted, "{len} values");
+            for isa in Isa::available() {
+                let three = [&row[..], &row, &row].concat();
+                let found = isa.dispatch(Hashes { rows: &three, classes: len });
+                assert_eq!(found, [wanted; 3], "{len} values, {isa:?}");
+            }
         }
     }
 

@@ -1,18 +1,21 @@
 //! Arrays of known type and shape inside a file: a `Matrix` of logits and a `Vector` of labels, both read in order.
 //!
-//! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Column-major matrices are
-//! read from files only, a band of rows at a time; a stream that holds one is first copied to an unnamed temporary
-//! file.
+//! The bytes come from a slice of a file or from a stream (a pipe, an inflated zip entry). Logits in a file are left
+//! there for those who work on them. Column-major matrices are read from files only, a band of rows at a time; a stream
+//! that holds one is first copied to an unnamed temporary file.
 
 use std::cmp::Ordering;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::arrays::columns::Columns;
 use crate::arrays::widened::Widened;
 use crate::data::values::{ByteOrder, Values};
 use crate::error::{Error, InFile, Problem, Result};
+use crate::reading::in_place::{InPlace, RowAfterRow, Unread};
 use crate::reading::positioned::{PositionedFile, Section};
+use crate::reading::reader::Rows;
 use crate::reading::stream::Stream;
 use crate::{Cells, Dtype};
 
@@ -170,8 +173,8 @@ pub(crate) struct Matrix {
 }
 
 enum Storage {
-    Rows(Counted),
-    Columns(Columns),
+    Stream(Counted),
+    File(Arc<dyn InPlace>),
 }
 
 /// Values read at once. A pipe's header may claim any width, so memory grows with what really comes.
@@ -200,53 +203,64 @@ impl Matrix {
         let len = shape.len().ok_or(overflow).in_file(payload.path())?;
         // One row or one class lie the same way in both orders, and rows need no temporary copy.
         let plain = shape.order == Order::RowMajor || shape.classes <= 1 || shape.rows <= 1;
-        let cells = match plain {
-            true => Storage::Rows(Counted { payload, at: 0, len }),
-            false => Storage::Columns(Columns::new(payload.into_section(len)?, shape)),
+        let cells = match (plain, payload) {
+            (true, Payload::File(section)) => {
+                let MatrixShape { classes, dtype, bytes: order, .. } = shape;
+                Storage::File(Arc::new(RowAfterRow { section, classes, dtype, order }))
+            }
+            (true, payload) => Storage::Stream(Counted { payload, at: 0, len }),
+            (false, payload) => Storage::File(Arc::new(Columns::new(payload.into_section(len)?, shape))),
         };
         Ok(Self { shape, next_row: 0, cells })
-    }
-
-    /// The same, read by so many threads where that is of use.
-    pub(crate) fn on_threads(mut self, threads: usize) -> Self {
-        if let Storage::Columns(columns) = &mut self.cells {
-            columns.set_threads(threads);
-        }
-        self
     }
 
     pub(crate) fn shape(&self) -> &MatrixShape {
         &self.shape
     }
 
-    /// Replaces `into` by the next rows, at most `most` of them.
-    pub(crate) fn read(&mut self, most: usize, into: &mut Values) -> Result<usize> {
+    /// Replaces the logits of `into` by the next rows, at most `most` of them.
+    pub(crate) fn read(&mut self, most: usize, into: &mut Rows) -> Result<usize> {
         let left = usize::try_from(self.shape.rows - self.next_row).unwrap_or(usize::MAX);
-        let mut rows = most.min(left);
-        into.reuse(self.shape.dtype, rows * self.shape.classes);
-        match &mut self.cells {
-            Storage::Rows(counted) if rows > 0 && matches!(counted.payload, Payload::Pipe { .. }) => {
-                into.reset(self.shape.dtype);
-                rows = read_pipe(counted, rows, &self.shape, into)?;
+        let rows = most.min(left);
+        let rows = match &mut self.cells {
+            Storage::File(from) if rows > 0 => {
+                let rows_after = self.next_row..self.next_row + rows as u64;
+                into.unread = Some(Unread { from: Arc::clone(from), rows: rows_after });
+                rows
             }
-            Storage::Rows(counted) if rows > 0 => {
-                let (wanted, size) = (rows * self.shape.classes, self.shape.dtype.size());
-                let mut filled = 0;
-                while filled < wanted {
-                    if filled == into.len() {
-                        into.resize(wanted.min(filled + STEP));
-                    }
-                    counted.fill(&mut into.as_bytes_mut()[filled * size..])?;
-                    filled = into.len();
-                }
-                into.swap_from(self.shape.bytes);
+            Storage::File(_) => {
+                into.logits.reset(self.shape.dtype);
+                0
             }
-            Storage::Rows(counted) => counted.finish()?,
-            Storage::Columns(columns) => columns.read(self.next_row, rows, into)?,
-        }
+            Storage::Stream(counted) => read_stream(counted, rows, &self.shape, &mut into.logits)?,
+        };
         self.next_row += rows as u64;
         Ok(rows)
     }
+}
+
+/// Replaces `into` by the next rows, fewer than `rows` where a pipe has no more of them now.
+fn read_stream(counted: &mut Counted, rows: usize, shape: &MatrixShape, into: &mut Values) -> Result<usize> {
+    into.reuse(shape.dtype, rows * shape.classes);
+    if rows == 0 {
+        counted.finish()?;
+        return Ok(0);
+    }
+    if matches!(counted.payload, Payload::Pipe { .. }) {
+        into.reset(shape.dtype);
+        return read_pipe(counted, rows, shape, into);
+    }
+    let (wanted, size) = (rows * shape.classes, shape.dtype.size());
+    let mut filled = 0;
+    while filled < wanted {
+        if filled == into.len() {
+            into.resize(wanted.min(filled + STEP));
+        }
+        counted.fill(&mut into.as_bytes_mut()[filled * size..])?;
+        filled = into.len();
+    }
+    into.swap_from(shape.bytes);
+    Ok(rows)
 }
 
 /// Reads one row, and those after it that are there.

@@ -50,7 +50,7 @@ impl Reader for ArraysReader {
     }
 
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
-        let rows = self.logits.read(most, &mut into.logits)?;
+        let rows = self.logits.read(most, into)?;
         into.labels = self.labels.as_mut().map(|labels| labels.read(rows)).transpose()?;
         into.keep.clear();
         for (name, column) in &mut self.keep {

@@ -20,7 +20,7 @@ pub(crate) struct NpyReader {
 
 impl NpyReader {
     pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<Self> {
-        Self::new(open_matrix(file)?.on_threads(wanted.threads), wanted, file.path())
+        Self::new(open_matrix(file)?, wanted, file.path())
     }
 
     pub(crate) fn from_stream(mut stream: Box<dyn Stream>, path: &Path, wanted: &Wanted) -> Result<Self> {
@@ -69,7 +69,7 @@ impl Reader for NpyReader {
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
         into.labels = None;
         into.keep.clear();
-        self.logits.read(most, &mut into.logits).map(drop)
+        self.logits.read(most, into).map(drop)
     }
 }
 

@@ -25,7 +25,7 @@ pub(crate) fn open(file: &PositionedFile, wanted: &Wanted) -> Result<ArraysReade
     let present: Vec<&str> = directory.entries.iter().map(|entry| entry.name.as_str()).collect();
     let columns = wanted.columns(&present).in_file(path)?;
     let entry = |column: usize| &directory.entries[column];
-    let logits = directory.matrix(entry(columns.logits))?.on_threads(wanted.threads);
+    let logits = directory.matrix(entry(columns.logits))?;
     let labels = columns.label.map(|column| directory.vector(entry(column), "labels")).transpose()?;
     let mut keep = Vec::new();
     for &column in &columns.keep {

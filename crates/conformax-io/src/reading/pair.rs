@@ -35,7 +35,7 @@ impl Reader for PairReader {
 
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()> {
         self.logits.read(most, into)?;
-        let rows = into.logits.len() / self.layout.classes.max(1);
+        let rows = into.len(self.layout.classes);
         let labels = self.labels.read(rows)?;
         self.read += rows as u64;
         if labels.len() != rows || (rows == 0 && self.read != self.labels.rows()) {

@@ -8,6 +8,8 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
+use rayon::prelude::*;
+
 use crate::error::{Error, InFile, Problem, Result};
 
 /// An open file of known length.
@@ -64,11 +66,16 @@ impl PositionedFile {
 
     /// Fills `buffer` from `offset`; a file too short is an error that says by how much.
     pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
+        self.read_piece(buffer, offset, offset + buffer.len() as u64)
+    }
+
+    /// The same for a piece of what goes on up to `wanted`.
+    fn read_piece(&self, buffer: &mut [u8], offset: u64, wanted: u64) -> Result<()> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.bytes.read_at(&mut buffer[filled..], offset + filled as u64) {
                 Ok(0) => {
-                    let (wanted, found) = (offset + buffer.len() as u64, offset + filled as u64);
+                    let found = offset + filled as u64;
                     return Err(Error::new(&*self.path, Problem::Truncated { wanted, found }));
                 }
                 Ok(read) => filled += read,
@@ -77,6 +84,15 @@ impl PositionedFile {
             }
         }
         Ok(())
+    }
+
+    /// The same by several threads of the pool that the caller is in, a piece each; the error is that of the first
+    /// piece that has one.
+    pub(crate) fn read_side_by_side(&self, buffer: &mut [u8], offset: u64, threads: usize) -> Result<()> {
+        let (share, wanted) = (buffer.len().div_ceil(threads.max(1)), offset + buffer.len() as u64);
+        let share = share.max(LEAST_SHARE).next_multiple_of(PAGE);
+        let pieces = (offset..).step_by(share).zip(buffer.chunks_mut(share));
+        each_of(pieces.collect(), threads, |(offset, piece)| self.read_piece(piece, offset, wanted))
     }
 
     /// The bytes `start..start + len` as a stream; asking for bytes beyond the end is an error now, not later.
@@ -94,6 +110,24 @@ impl PositionedFile {
     pub(crate) fn whole(&self) -> Section {
         Section { file: self.clone(), start: 0, len: self.len, at: 0 }
     }
+}
+
+/// Bytes that are worth waking another thread for, and what the system keeps of files together.
+const LEAST_SHARE: usize = 1 << 16;
+const PAGE: usize = 4096;
+
+/// Calls `work` with each item, several at a time where there are several threads; the error is that of the first item
+/// that has one.
+pub(crate) fn each_of<I: Send>(
+    items: Vec<I>,
+    threads: usize,
+    work: impl Fn(I) -> Result<()> + Sync + Send,
+) -> Result<()> {
+    if threads <= 1 || items.len() <= 1 {
+        return items.into_iter().try_for_each(work);
+    }
+    let outcomes: Vec<Result<()>> = items.into_par_iter().map(work).collect();
+    outcomes.into_iter().collect()
 }
 
 /// A slice of a file, read from its beginning on.
@@ -116,6 +150,10 @@ impl Section {
 
     pub(crate) fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         self.file.read_exact_at(buffer, self.start + offset)
+    }
+
+    pub(crate) fn read_side_by_side(&self, buffer: &mut [u8], offset: u64, threads: usize) -> Result<()> {
+        self.file.read_side_by_side(buffer, self.start + offset, threads)
     }
 
     /// What is left after the first `bytes` of this slice.
@@ -187,6 +225,29 @@ mod tests {
         let mut whole = Vec::new();
         let error = file.whole().read_to_end(&mut whole).unwrap_err();
         assert!(error.to_string().contains("shorter"));
+    }
+
+    #[test]
+    fn pieces_read_side_by_side_are_those_of_one_read_and_so_is_the_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("z.bin");
+        let bytes: Vec<u8> = (0..500_000_u32).map(|at| (at % 251) as u8).collect();
+        std::fs::write(&path, &bytes).unwrap();
+        let file = PositionedFile::open(&path).unwrap();
+        for threads in [0, 1, 2, 3, 100] {
+            let mut read = vec![0; 499_990];
+            file.read_side_by_side(&mut read, 7, threads).unwrap();
+            assert_eq!(read, bytes[7..499_997], "{threads} threads");
+        }
+        // The second and every later piece of several begins beyond the end.
+        std::fs::write(&path, &bytes[..1000]).unwrap();
+        for threads in [1, 2, 100] {
+            let error = file.read_side_by_side(&mut vec![0; 499_990], 7, threads).unwrap_err();
+            assert!(
+                matches!(error.problem(), Problem::Truncated { wanted: 499_997, found: 1000 }),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! `Reader`: what every format offers: a layout known on opening, then rows in order.
 
 use crate::error::Result;
+use crate::reading::in_place::Unread;
 use crate::{CellType, Cells, ClassNames, Dtype, NamedCells, Values};
 
 /// What is known about a file before its rows are read.
@@ -20,14 +21,23 @@ pub(crate) struct Layout {
 #[derive(Debug)]
 pub(crate) struct Rows {
     pub(crate) logits: Values,
+    /// The logits instead, where they are still in the file.
+    pub(crate) unread: Option<Unread>,
     pub(crate) labels: Option<Cells>,
     pub(crate) keep: Vec<NamedCells>,
 }
 
 impl Rows {
+    pub(crate) fn len(&self, classes: usize) -> usize {
+        self.unread.as_ref().map_or_else(|| self.logits.len() / classes.max(1), Unread::len)
+    }
+
     /// Leaves the first rows.
     pub(crate) fn truncate(&mut self, rows: usize, classes: usize) {
-        self.logits.resize(rows * classes);
+        match &mut self.unread {
+            Some(unread) => unread.truncate(rows),
+            None => self.logits.resize(rows * classes),
+        }
         self.labels.iter_mut().for_each(|labels| labels.truncate(rows));
         self.keep.iter_mut().for_each(|kept| kept.cells.truncate(rows));
     }
@@ -37,8 +47,8 @@ impl Rows {
 pub(crate) trait Reader: Send {
     fn layout(&self) -> &Layout;
 
-    /// Replaces `into` by the next rows, at most `most` of them; no logits means the end. Rows that have come through a
-    /// pipe are given out as soon as there are no more of them.
+    /// Replaces `into` by the next rows, at most `most` of them; no rows means the end. Rows that have come through a
+    /// pipe are given out as soon as there are no more of them. Before, nothing of `into` is unread.
     fn read(&mut self, most: usize, into: &mut Rows) -> Result<()>;
 }
 
@@ -57,8 +67,6 @@ pub(crate) struct Wanted {
     pub(crate) names: Option<ClassNames>,
     /// The most bytes that a compressed batch may come to.
     pub(crate) most_inflated: Option<u64>,
-    /// Threads that may read one file.
-    pub(crate) threads: usize,
 }
 
 /// Names that arrays and metadata of class names go by.

@@ -4,24 +4,27 @@
 //! the kept columns. Memory is bounded by the block, not by the file.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use crate::data::values::each_dtype;
 use crate::error::{Error, Problem, Result};
 use crate::reading::fit::{check_first, check_next, total_rows};
+use crate::reading::in_place::Unread;
 use crate::reading::open::{File, open};
 use crate::reading::reader::{Layout, Reader, Rows, Wanted};
 use crate::reading::resolve::{Lookup, resolve};
 use crate::reading::shards::shards;
 use crate::reading::source_options::{Data, LabelUse, SourceOptions};
-use crate::{Block, CellType, ClassNames, Dtype, Values};
+use crate::{Block, CellType, ClassNames, Dtype, Input, Values};
 
 /// A block has at most this many rows, so that what comes beside the logits is bounded too.
 const MOST_ROWS: usize = 1 << 16;
 
 /// A data set being read.
 pub struct Source {
-    files: Vec<File>,
+    files: Arc<[File]>,
     options: SourceOptions,
     wanted: Wanted,
     reader: Box<dyn Reader>,
@@ -36,6 +39,54 @@ pub struct Source {
     groups: GroupNumbers,
     /// What is wrong with the next row, where the rows before it were given out first.
     failed: Option<Error>,
+}
+
+/// What of a block is still in its file.
+///
+/// ```
+/// use conformax_io::{Block, Data, Source, SourceOptions, Values};
+/// let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("cal.csv");
+/// std::fs::write(&path, "cat,dog\n2.5,0.5\n")?;
+/// let mut source = Source::open(&Data::Files(vec![path]), &SourceOptions::default())?;
+/// let mut block = Block::default();
+/// let rest = source.read_ahead(&mut block)?; // on one thread, while others are at work on an earlier block
+/// assert!(rest.read(1, &mut block)?); // on theirs
+/// assert_eq!(block.logits, Values::F64(vec![2.5, 0.5]));
+/// assert!(!source.read_ahead(&mut block)?.read(1, &mut block)?);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct Rest {
+    files: Arc<[File]>,
+    /// Files that end before this block. What was left of their last blocks has been read by now.
+    ended: Range<usize>,
+    /// The file that the block is in; `None` after the last.
+    file: Option<usize>,
+    unread: Option<Unread>,
+    input: Input,
+}
+
+impl Rest {
+    /// Whether there is no block any more.
+    pub fn is_end(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Reads it, by so many threads of the pool that the caller is in; `false` where there is no block any more. The
+    /// rests of a source are read one after another, in their order.
+    pub fn read(self, threads: usize, block: &mut Block) -> Result<bool> {
+        // Half of a file from before a write and half from after may look like good data.
+        self.files[self.ended].iter().try_for_each(File::check_unchanged)?;
+        let Some(file) = self.file else { return Ok(false) };
+        if let Some(unread) = self.unread {
+            let read = unread.read(threads, &mut block.logits);
+            read.or_else(|error| self.files[file].check_unchanged().and(Err(error)))?;
+            block.doubtful = self.input.is_doubtful(&block.logits, block.classes);
+        }
+        Ok(true)
+    }
 }
 
 /// The groups met so far, by name.
@@ -92,16 +143,15 @@ impl Source {
             drop: options.drop.clone(),
             names: options.names.clone(),
             most_inflated: options.most_inflated,
-            threads: options.threads,
         };
         let first = files.first().expect("a data set has a file");
         let reader = open(first, &wanted)?;
         let mut layout = reader.layout().clone();
         check_first(first.path(), &mut layout, options)?;
         let rows = total_rows(&files, &wanted, &layout)?;
-        let raw = Rows { logits: Values::new(layout.dtype), labels: None, keep: Vec::new() };
+        let raw = Rows { logits: Values::new(layout.dtype), unread: None, labels: None, keep: Vec::new() };
         Ok(Self {
-            files,
+            files: files.into(),
             options: options.clone(),
             wanted,
             reader,
@@ -172,34 +222,56 @@ impl Source {
     /// Overwrites `block` with the next rows; `false` at the end. The caller owns the block, so that one can be read
     /// while another is worked on, and its memory is used again.
     pub fn read(&mut self, block: &mut Block) -> Result<bool> {
+        let threads = self.options.threads;
+        self.read_ahead(block)?.read(threads, block)
+    }
+
+    /// The same but for logits that those who work on the block may as well read themselves, from their place in the
+    /// file: most of the time goes there, and many threads do it faster than one.
+    pub fn read_ahead(&mut self, block: &mut Block) -> Result<Rest> {
         // What another program left half done looks like damage; the message should name the cause.
         self.read_block(block).or_else(|error| self.files[self.current].check_unchanged().and(Err(error)))
     }
 
-    fn read_block(&mut self, block: &mut Block) -> Result<bool> {
+    fn read_block(&mut self, block: &mut Block) -> Result<Rest> {
         // A header may claim any number of classes as long as it claims no rows.
         let row_bytes = self.layout.classes.saturating_mul(self.layout.dtype.size());
         let most = (self.options.block_bytes / row_bytes).clamp(1, MOST_ROWS);
         if let Some(error) = self.failed.take() {
             return Err(error);
         }
+        let before = self.current;
         loop {
+            self.raw.unread = None;
             self.reader.read(most, &mut self.raw)?;
-            if !self.raw.logits.is_empty() {
-                self.fill_good(block)?;
-                self.next_row += block.rows() as u64;
-                return Ok(true);
+            if !self.are_logits_as_they_are()
+                && let Some(unread) = self.raw.unread.take()
+            {
+                unread.read(1, &mut self.raw.logits)?;
             }
-            // Half of it from before a write and half from after may look like good data.
+            if self.raw.len(self.layout.classes) > 0 {
+                self.next_row += self.fill_good(block)? as u64;
+                return Ok(self.rest(before..self.current, Some(self.current)));
+            }
             self.files[self.current].check_unchanged()?;
             if self.current + 1 == self.files.len() {
                 return match self.next_row {
                     0 => Err(Error::new(self.files[0].path(), Problem::NoRows)),
-                    _ => Ok(false),
+                    _ => Ok(self.rest(before..self.files.len(), None)),
                 };
             }
             self.open_next()?;
         }
+    }
+
+    /// Whether what is in the file needs no more than to be copied.
+    fn are_logits_as_they_are(&self) -> bool {
+        self.options.input == Input::Logits && self.options.prior.is_none()
+    }
+
+    fn rest(&mut self, ended: Range<usize>, file: Option<usize>) -> Rest {
+        let (files, input) = (Arc::clone(&self.files), self.options.input);
+        Rest { files, ended, file, unread: self.raw.unread.take(), input }
     }
 
     /// Whether it can be read once only, as a pipe can.
@@ -258,9 +330,10 @@ impl Source {
     }
 
     /// Fills the block with the rows before the first bad one, whose error waits for the next block: rows that came
-    /// through a pipe are good whatever comes after them.
-    fn fill_good(&mut self, block: &mut Block) -> Result<()> {
-        let Err(error) = self.fill(block) else { return Ok(()) };
+    /// through a pipe are good whatever comes after them. Says how many there are.
+    fn fill_good(&mut self, block: &mut Block) -> Result<usize> {
+        let rows = self.raw.len(self.layout.classes);
+        let Err(error) = self.fill(block) else { return Ok(rows) };
         let first = self.next_row - self.starts[self.current];
         match error.place().row {
             Some(row) if row > first => {
@@ -322,6 +395,10 @@ impl Source {
                 })
                 .transpose()?,
         };
+        if self.raw.unread.is_some() {
+            self.take_kept(block);
+            return Ok(());
+        }
         block.doubtful = self.options.input.is_doubtful(&self.raw.logits, classes);
         self.options.input.into_logits(&mut self.raw.logits, &mut block.logits).map_err(
             |(index, problem)| {
@@ -338,10 +415,13 @@ impl Source {
             result.map_err(|error| Error::new(path, error))?;
             block.logits = Values::F64(adjusted);
         }
-        std::mem::swap(&mut block.keep, &mut self.raw.keep);
-        let beside: Vec<bool> = block.keep.iter().map(|kept| self.is_beside(&kept.name)).collect();
-        let mut beside = beside.into_iter();
-        block.keep.retain(|_| !beside.next().unwrap_or(false));
+        self.take_kept(block);
         Ok(())
+    }
+
+    /// Moves what comes along into the block, without what was read for groups or weights alone.
+    fn take_kept(&mut self, block: &mut Block) {
+        std::mem::swap(&mut block.keep, &mut self.raw.keep);
+        block.keep.retain(|kept| !self.is_beside(&kept.name));
     }
 }

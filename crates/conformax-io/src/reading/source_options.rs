@@ -86,7 +86,7 @@ pub struct SourceOptions {
     pub block_bytes: usize,
     /// The most bytes that a compressed batch of an Arrow file may come to, where its writer is not to be trusted.
     pub most_inflated: Option<u64>,
-    /// Threads that may read at a time, where a file has to be read in many places at once.
+    /// Threads of the caller's pool that may read at a time, where logits need only be copied from their file.
     pub threads: usize,
 }
 

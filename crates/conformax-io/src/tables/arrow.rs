@@ -1,7 +1,7 @@
 //! Arrow IPC, as a file (Feather v2) or as a stream saved to one.
 //!
 //! A record batch is the unit of reading, as its writer made it: one larger than memory is refused with its size.
-//! Logits in lists of floats are not read with it, but from their place in the file into the rows that are asked for.
+//! Logits in lists of floats are not read with it, but left in their place in the file for those who work on them.
 
 use crate::error::{Error, Problem, Result};
 use crate::reading::positioned::PositionedFile;
@@ -75,8 +75,8 @@ impl Reader for ArrowReader {
         match (self.in_place, batch.lists_at) {
             (Some(lists), Some(at)) => {
                 let at = at + lists.bytes_before(&batch.columns, given);
-                let read = |bytes: &mut [u8]| self.messages.read_values(bytes, at);
-                self.columns.fill_apart(&some, classes, self.row, path, into, read)?;
+                self.columns.fill_apart(&some, classes, self.row, path, into)?;
+                into.unread = Some(self.messages.lists_at(at, rows, classes, self.layout.dtype)?);
             }
             _ => self.columns.fill(&some, classes, self.row, path, into)?,
         }

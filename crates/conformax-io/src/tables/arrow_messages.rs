@@ -7,6 +7,7 @@
 
 use std::ops::Range;
 use std::path::Path;
+use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 use arrow_buffer::Buffer;
@@ -15,7 +16,10 @@ use arrow_ipc::reader::StreamDecoder;
 use arrow_ipc::{Message, RecordBatch as BatchHeader, root_as_message};
 use arrow_schema::Schema;
 
+use crate::Dtype;
+use crate::data::values::ByteOrder;
 use crate::error::{Error, InFile, Problem, Result};
+use crate::reading::in_place::{RowAfterRow, Unread};
 use crate::reading::positioned::PositionedFile;
 use crate::tables::lists_in_place::ListsInPlace;
 use crate::tables::page_header::TIGHTEST;
@@ -84,7 +88,7 @@ impl Messages {
         self.file.path()
     }
 
-    /// Leaves the values of these lists in the file, for [`Self::read_values`].
+    /// Leaves the values of these lists in the file, for [`Self::lists_at`].
     pub(crate) fn leave_in_place(&mut self, lists: Option<ListsInPlace>) {
         self.in_place = lists;
     }
@@ -111,9 +115,11 @@ impl Messages {
         batch.map_err(|error| self.damaged(&error.to_string()))
     }
 
-    /// Reads values of lists from their place in the file.
-    pub(crate) fn read_values(&self, bytes: &mut [u8], at: u64) -> Result<()> {
-        self.file.read_exact_at(bytes, at)
+    /// Lists of so many values each in their place in the file, for somebody else to read.
+    pub(crate) fn lists_at(&self, at: u64, rows: usize, classes: usize, dtype: Dtype) -> Result<Unread> {
+        let section = self.file.section(at, (rows * classes * dtype.size()) as u64)?;
+        let from = Arc::new(RowAfterRow { section, classes, dtype, order: ByteOrder::NATIVE });
+        Ok(Unread { from, rows: 0..rows as u64 })
     }
 
     fn damaged(&self, what: &str) -> Error {
@@ -232,8 +238,6 @@ fn after_magic(file: &PositionedFile) -> Result<u64> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use arrow_array::builder::{FixedSizeListBuilder, Float32Builder, LargeListBuilder, ListBuilder};
     use arrow_array::cast::AsArray;
     use arrow_array::types::Float32Type;
@@ -320,11 +324,14 @@ mod tests {
             if let Some(at) = batch.lists_at {
                 // Memory of an earlier message may hold anything here.
                 values.fill(f32::NAN);
-                let bytes = bytemuck::cast_slice_mut(&mut values);
                 let before = lists.unwrap().bytes_before(&batch.columns, 1)
                     - lists.unwrap().bytes_before(&batch.columns, 0);
                 assert_eq!(before, 4 * CLASSES as u64);
-                messages.read_values(bytes, at).unwrap();
+                let rows = values.len() / CLASSES as usize;
+                let unread = messages.lists_at(at, rows, CLASSES as usize, Dtype::F32).unwrap();
+                let mut read = crate::Values::F32(values);
+                unread.read(1, &mut read).unwrap();
+                values = (0..read.len()).map(|index| read.get(index).unwrap() as f32).collect();
             }
             batches.push((batch.lists_at.is_some(), values));
         }

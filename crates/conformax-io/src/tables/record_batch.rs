@@ -223,7 +223,7 @@ impl TableColumns {
         self.fill_beside(batch, path, into)
     }
 
-    /// The same for lists whose values are elsewhere and are given by `read`, from the first of this batch on.
+    /// The same for lists whose values are elsewhere, and checked here for all that is known of them.
     pub(crate) fn fill_apart(
         &self,
         batch: &RecordBatch,
@@ -231,14 +231,9 @@ impl TableColumns {
         first_row: u64,
         path: &Path,
         into: &mut Rows,
-        read: impl FnOnce(&mut [u8]) -> Result<()>,
     ) -> Result<()> {
         if let LogitsIn::Lists(column, _) = self.logits {
-            let items = list_items(batch.column(column), classes);
-            let len = items.map_err(|fault| fault.located(first_row, path))?.len();
-            into.logits.reuse(self.dtype, len);
-            into.logits.resize(len);
-            read(into.logits.as_bytes_mut())?;
+            list_items(batch.column(column), classes).map_err(|fault| fault.located(first_row, path))?;
         }
         self.fill_beside(batch, path, into)
     }

@@ -33,7 +33,7 @@ fn read(file: &PositionedFile, most: usize, by: By) -> (Outcome, bool) {
         if by == By::Batches {
             reader.lists = Lists::Never;
         }
-        let mut into = Rows { logits: Values::new(Dtype::F32), labels: None, keep: Vec::new() };
+        let mut into = Rows { logits: Values::new(Dtype::F32), unread: None, labels: None, keep: Vec::new() };
         loop {
             reader.read(most, &mut into)?;
             let len = into.logits.len() / reader.layout.classes.max(1);
