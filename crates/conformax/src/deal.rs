@@ -9,8 +9,8 @@
 //! thresholds would be those of the other kinds (`tests/coverage/conditional.rs`). And other data have other coins: a
 //! kind of row that is unlucky in one data set is no more so in the next.
 
-use crate::calibrate::{LabelScores, Remember};
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
+use crate::label_scores::LabelScores;
 use crate::random::{Generator, mix};
 use crate::ranks::rank_of;
 use crate::room::append;
@@ -18,8 +18,8 @@ use crate::rows::{first_fault, map_chunks, visit_rows};
 use crate::score::paths::ask;
 use crate::split::count_calibrating;
 use crate::{
-    Alpha, Calibration, Calibrator, ClusterPlan, Error, Labelled, Logit, Logits, Masked, Ranks, Result,
-    Score, SortedScores, Taxonomy, cluster_classes, score_labels,
+    Alpha, Calibration, Calibrator, ClusterPlan, Error, Labelled, Logit, Logits, Masked, Ranks, Remember,
+    Result, Score, SortedScores, Taxonomy, cluster_classes, score_labels,
 };
 
 /// What the rows choose that then do not calibrate.

@@ -37,6 +37,7 @@
 mod activation;
 mod bytes;
 mod calibrate;
+mod calibration;
 mod clusters;
 mod contest;
 mod deal;
@@ -44,11 +45,13 @@ mod error;
 mod evaluate;
 mod fingerprint;
 mod kernel;
+mod label_scores;
 mod label_shift;
 mod law;
 mod level;
 mod logits;
 mod metrics;
+mod p_values;
 mod path;
 mod policies;
 mod predict;
@@ -59,6 +62,7 @@ mod risk;
 mod room;
 mod row_sizes;
 mod rows;
+mod scheme;
 mod score;
 mod select;
 mod sets;
@@ -74,15 +78,15 @@ mod units;
 mod weights;
 
 pub use activation::{Entmax, Mass, entmax15, entropy, log_probability, softmax, sparsemax};
-pub use calibrate::{
-    Calibration, Calibrator, Evidence, Remember, Scheme, calibrate, score_all_labels, score_labels,
-};
+pub use calibrate::{Calibrator, Remember, calibrate};
+pub use calibration::{Calibration, Evidence};
 pub use clusters::{ClusterPlan, cluster_classes};
 pub use contest::{Rival, Rivals};
 pub use deal::{Choose, Dealer, Dealt};
 pub use error::{Error, Result};
 pub use evaluate::{Evaluated, Evaluator, GroupTally};
 pub use fingerprint::{DataFingerprint, ROW_HASH, RowSet, SeenRows, row_fingerprints};
+pub use label_scores::{score_all_labels, score_labels};
 pub use label_shift::{LabelShift, label_weights};
 pub use law::{CoverageLaw, pac_rank, rows_for_precision};
 pub use level::{Level, Promise, conformal_rank};
@@ -99,6 +103,7 @@ pub use risk::{Loss, LossSteps};
 // comes with the row that was ranked; everybody else asks a `Predictor`.
 #[doc(hidden)]
 pub use row_sizes::{KnownScores, RankedRow, RowSizes, SizeScratch};
+pub use scheme::Scheme;
 pub use score::{
     ApsScore, Draw, EntmaxScore, InvProbScore, MarginScore, Penalty, RapsScore, SapsScore, Score, TopKScore,
 };

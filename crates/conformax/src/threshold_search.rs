@@ -5,12 +5,14 @@
 //! once they are few. So the r-th smallest of any number of scores is found exactly, as a rule in two passes and in
 //! four at most.
 
-use crate::calibrate::{Calibrator, Gathered, Remember, Scheme};
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
 use crate::level::Level;
 use crate::rows::{first_fault, map_chunks};
+use crate::scheme::Gathered;
 use crate::taxonomy::Taxonomy;
-use crate::{Alpha, Error, Labelled, Logit, Logits, Masked, Result, Score, score_labels};
+use crate::{
+    Alpha, Calibrator, Error, Labelled, Logit, Logits, Masked, Remember, Result, Scheme, Score, score_labels,
+};
 
 /// Bits that a pass looks at.
 const BITS: u32 = 16;

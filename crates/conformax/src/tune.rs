@@ -9,17 +9,18 @@
 //! It takes two passes: a [`Tuner`] scores the true labels under every candidate, which gives their thresholds, and the
 //! [`SizeCounter`] it finishes to counts the labels of their sets.
 
-use crate::calibrate::{Calibration, Calibrator, expect_numbers};
 use crate::contest::Rival;
 use crate::fingerprint::{RowSample, RowSet, hash_rows};
+use crate::label_scores::expect_numbers;
 use crate::predict::drain_sets;
 use crate::room::append;
 use crate::rows::{first_fault, map_chunks, visit_rows};
 use crate::score::ranked::{RankedSoftmax, shared_ranking};
 use crate::select::PairCounter;
 use crate::{
-    Alpha, Draw, EntmaxScore, Error, Gamma, Labelled, Lambda, Logit, Logits, Masked, Penalty, Predictor,
-    RapsScore, Remember, Result, Row, Score, ScoreSpec, SortedScores, Thresholds, conformal_rank,
+    Alpha, Calibration, Calibrator, Draw, EntmaxScore, Error, Gamma, Labelled, Lambda, Logit, Logits, Masked,
+    Penalty, Predictor, RapsScore, Remember, Result, Row, Score, ScoreSpec, SortedScores, Thresholds,
+    conformal_rank,
 };
 
 /// How tuning takes the candidates' thresholds.

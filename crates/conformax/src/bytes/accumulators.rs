@@ -7,9 +7,10 @@ use super::parts::{
     read_scheme, read_spec, write_alpha, write_pairs, write_policies, write_predictor, write_ranks,
     write_rival, write_row_set, write_sample, write_scheme, write_spec,
 };
-use crate::calibrate::{Calibrator, Gathered};
+use crate::calibrate::Calibrator;
 use crate::contest::Rival;
 use crate::deal::{Choose, Dealer, Entry, in_order};
+use crate::scheme::Gathered;
 use crate::select::{AtTruth, PairCounter};
 use crate::threshold_search::{Search, State, ThresholdSearch};
 use crate::tune::{SizeCounter, Tuner};
