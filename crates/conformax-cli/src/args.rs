@@ -13,7 +13,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Arg, Args, CommandFactory, Parser, Subcommand};
 
 pub(crate) use by::By;
-pub(crate) use data::DataArgs;
+pub(crate) use data::{DataArgs, quoted};
 pub(crate) use files::Files;
 pub(crate) use level::{LevelArgs, OptionalLevelArgs, confidence, delta, distinct, level};
 pub(crate) use output::{OutputArgs, folder, overwrite};

@@ -182,7 +182,22 @@ pub(crate) fn finish(
 pub(crate) fn warn_of_model(model: &Model, impossible: Option<u64>, console: &mut Console<'_>) {
     warn_of_few_rows(model, &model.levels, console);
     warn_of_impossible_labels(model, impossible, console);
+    warn_of_no_cluster(model, console);
     note_thresholds_of_zero(model, console);
+}
+
+/// Classes with too few rows to be told apart.
+fn warn_of_no_cluster(model: &Model, console: &mut Console<'_>) {
+    let Scheme::Groups(Taxonomy::Cluster(clusters)) = &model.scheme else { return };
+    let none = clusters.iter().filter(|cluster| cluster.is_none()).count();
+    if none > 0 {
+        console.warn(format_args!(
+            "{} of {} classes had too few rows among those that find clusters: they take the threshold of all rows, and \
+             nothing is promised of them",
+            count(none as u64),
+            count(clusters.len() as u64)
+        ));
+    }
 }
 
 fn labels(block: &Block) -> &[u32] {

@@ -8,7 +8,7 @@ use conformax_study::{
     CLEAR, Comparison, ComparisonRow, FEWEST_SPLITS, Spread, Verdict, compare, comparison_study,
 };
 
-use crate::args::{DataArgs, confidence, level};
+use crate::args::{DataArgs, confidence, level, quoted};
 use crate::benchmark::read_benchmark;
 use crate::console::Console;
 use crate::failure::Failure;
@@ -147,11 +147,22 @@ fn recipe(procedure: &str, alpha: Alpha, data: &DataArgs) -> Option<String> {
         OPT_ENTMAX => ("tune", "--over gamma"),
         _ => return None,
     };
-    let (whole, parts) = (data.words(), data.words_of_parts());
+    let (whole, parts, stem) = (data.words(), data.words_of_parts(), data.stem());
+    let must_not = "\n\nRows that chose a procedure must not calibrate it.";
+    let calibrate = |base: &str| {
+        let file = quoted(&format!("{base}-cal.npz"));
+        format!("  conformax {verb} {file}{parts} {score} --alpha {alpha} -o model.json")
+    };
+    // Who took this advice has the other part.
+    if let Some(base) = stem.strip_suffix("-choose") {
+        return Some(format!("{must_not} To use it, calibrate on the other part:\n{}", calibrate(base)));
+    }
+    let [choose, cal] = ["choose", "cal"].map(|part| quoted(&format!("{stem}-{part}.npz")));
     Some(format!(
-        "\n\nRows that chose a procedure must not calibrate it. To use it, split first, and choose with one part alone:
-  conformax split {whole} --fractions 0.3,0.7 -o choose.npz cal.npz
-  conformax compare choose.npz{parts} --alpha {alpha}
-  conformax {verb} cal.npz{parts} {score} --alpha {alpha} -o model.json"
+        "{must_not} To use it, split first, and choose with one part alone:
+  conformax split {whole} --fractions 0.3,0.7 -o {choose} {cal}
+  conformax compare {choose}{parts} --alpha {alpha}
+{}",
+        calibrate(&stem)
     ))
 }

@@ -200,6 +200,15 @@ impl DataArgs {
         words.join(" ")
     }
 
+    /// The name of the file of the logits, without folder and ending.
+    pub(crate) fn stem(&self) -> String {
+        let stem = self.data.iter().chain(&self.logits).find_map(|path| path.file_stem());
+        match stem.map(|stem| stem.to_string_lossy()) {
+            Some(stem) if stem != "-" => stem.into_owned(),
+            _ => "data".to_owned(),
+        }
+    }
+
     /// The flags that the parts of such a split need: their columns have the usual names, and their labels are indices.
     pub(crate) fn words_of_parts(&self) -> String {
         let input = self.input.map(|input| format!(" --input {}", typed(input)));
@@ -231,7 +240,7 @@ fn typed(choice: impl ValueEnum) -> String {
 }
 
 /// A word as a shell takes it for one; what no terminal should be sent is written as `$'…'` has it.
-fn quoted(word: &str) -> String {
+pub(crate) fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-+=:,./@%".contains(c);
     match () {
         () if !word.is_empty() && word.chars().all(plain) => word.to_owned(),

@@ -175,8 +175,8 @@ pub(super) fn group_table(groups: &[GroupEvaluation], wanted: Option<f64>) -> St
     let worst = groups.first().and_then(|group| group.coverage);
     if let Some((worst, wanted)) = worst.zip(wanted).filter(|(worst, wanted)| worst < wanted) {
         out += &format!(
-            "\nThe worst of {} groups is {} short of {wanted}. The worst of many always looks bad: only an interval \
-             that ends below {wanted} says more than chance.\n",
+            "\nThe worst of {} groups is {} short of {wanted}. The worst of many always looks bad, and thresholds from \
+             few rows add chance of their own, which these intervals leave out; --expect-coverage counts both.\n",
             groups.len(),
             share(wanted - worst, 4)
         );

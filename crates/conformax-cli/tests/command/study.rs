@@ -198,17 +198,21 @@ fn compare_says_which_is_best_and_how_to_get_it() {
     let commands: Vec<&str> = seen.lines().filter(|line| line.starts_with("  conformax")).collect();
     assert_eq!(commands.len(), 3, "{seen}");
     assert!(
-        commands[0].contains("split data.npz ") && commands[0].ends_with("-o choose.npz cal.npz"),
+        commands[0].contains("split data.npz ") && commands[0].ends_with("-o data-choose.npz data-cal.npz"),
         "{seen}"
     );
-    assert!(commands[1].contains("compare choose.npz"), "{seen}");
+    assert!(commands[1].contains("compare data-choose.npz"), "{seen}");
     assert!(
-        commands[2].contains(" cal.npz ") && commands[2].ends_with("--alpha 0.2 -o model.json"),
+        commands[2].contains(" data-cal.npz ") && commands[2].ends_with("--alpha 0.2 -o model.json"),
         "{seen}"
     );
     for command in &commands {
         folder.run(command.trim_start().trim_start_matches("conformax ")).ok();
     }
+    // Of the part that chooses, the other part is left to calibrate.
+    let again = folder.run("compare data-choose.npz --alpha 0.2 --splits 5").ok().out;
+    let commands: Vec<&str> = again.lines().filter(|line| line.starts_with("  conformax")).collect();
+    assert!(commands.len() == 1 && commands[0].contains(" data-cal.npz "), "{again}");
     let json = folder.run("compare data.npz --alpha 0.2 --splits 5 --json").ok().json();
     let procedures = json["procedures"].as_array().unwrap();
     assert_eq!(procedures.len(), 6);
@@ -231,8 +235,8 @@ fn compare_prints_commands_for_the_data_it_was_given() {
     let seen = folder.run(&format!("compare {words} --input probabilities --alpha 0.2 --splits 5")).ok().out;
     let commands: Vec<&str> = seen.lines().filter(|line| line.starts_with("  conformax")).collect();
     assert!(commands[0].contains(&format!("split {words} --fractions")), "{seen}");
-    assert!(commands[1].contains("compare choose.npz --input probabilities --alpha"), "{seen}");
-    assert!(commands[2].contains(" cal.npz --input probabilities "), "{seen}");
+    assert!(commands[1].contains("compare rows-choose.npz --input probabilities --alpha"), "{seen}");
+    assert!(commands[2].contains(" rows-cal.npz --input probabilities "), "{seen}");
     for command in &commands {
         folder.run(command.trim_start().trim_start_matches("conformax ")).ok();
     }
