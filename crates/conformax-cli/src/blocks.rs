@@ -5,9 +5,8 @@
 //! from their file are copied by the threads that work on them; where that is one thread, by the reader meanwhile.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
 
 use conformax_io::{Block, Rest, Source};
 
@@ -17,9 +16,6 @@ use crate::interrupt;
 
 /// Blocks that exist at a time: one being read, one waiting, one being worked on.
 const BLOCKS: usize = 3;
-
-/// How long Ctrl-C may go unnoticed.
-const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Runs an expression over the logits of a block, whatever their type, with the groups and weights that come with them.
 macro_rules! with_logits {
@@ -114,7 +110,7 @@ pub(crate) fn for_each_block(
     let reader = thread::Builder::new().name("reader".to_owned());
     let reader =
         reader.spawn(move || read_ahead(source, threads, &empty, &sender)).map_err(Failure::error)?;
-    while let Some(piece) = next(&filled)? {
+    while let Some(piece) = interrupt::next(&filled)? {
         let mut piece = piece?;
         if let Some(rest) = piece.rest.take()
             && !rest.read(threads, &mut piece.block)?
@@ -131,17 +127,6 @@ pub(crate) fn for_each_block(
     }
     bar.finish_and_clear();
     reader.join().map_err(|_| Failure::error("the thread that reads the data panicked"))
-}
-
-fn next<T>(filled: &Receiver<T>) -> Result<Option<T>, Failure> {
-    loop {
-        interrupt::check()?;
-        match filled.recv_timeout(PATIENCE) {
-            Ok(piece) => return Ok(Some(piece)),
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Ok(None),
-        }
-    }
 }
 
 /// Reads until the end, an error, or until nobody listens any more.

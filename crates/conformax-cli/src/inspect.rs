@@ -12,6 +12,7 @@ use conformax_io::is_calibration;
 use crate::args::DataArgs;
 use crate::console::Console;
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::model::Loaded;
 
 /// Show what is in a calibration file or in data.
@@ -53,7 +54,6 @@ fn is_calibration_file(path: &Path) -> Result<bool, Failure> {
     if path != Path::new("-") {
         return Ok(path.extension().is_some_and(|end| end.eq_ignore_ascii_case("json")));
     }
-    let mut input = std::io::stdin().lock();
-    let start = input.fill_buf().map_err(|error| conformax_io::Error::new(path, error))?;
-    Ok(is_calibration(start))
+    let begins = interrupt::opening(|| std::io::stdin().lock().fill_buf().map(is_calibration))?;
+    Ok(begins.map_err(|error| conformax_io::Error::new(path, error))?)
 }

@@ -1,10 +1,16 @@
 //! Ctrl-C: long work notices between blocks and gives up, so that half-written files are removed on the way out.
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
 
 use crate::failure::Failure;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// How long Ctrl-C may go unnoticed.
+const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Makes Ctrl-C, a request to terminate and the end of the terminal stop the work in hand; a second one ends the
 /// process at once, without its temporary files. On Linux a signal that whoever started the process had it ignore stays
@@ -75,4 +81,26 @@ pub fn interrupt() {
 /// An error once someone pressed Ctrl-C.
 pub(crate) fn check() -> Result<(), Failure> {
     if INTERRUPTED.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+}
+
+/// What comes next, or nothing once nobody sends any more.
+pub(crate) fn next<T>(from: &Receiver<T>) -> Result<Option<T>, Failure> {
+    loop {
+        check()?;
+        match from.recv_timeout(PATIENCE) {
+            Ok(piece) => return Ok(Some(piece)),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(None),
+        }
+    }
+}
+
+/// What `work` comes to, which may be the first to read from a pipe that says nothing: nobody waits for its thread once
+/// Ctrl-C was pressed.
+pub(crate) fn opening<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Failure> {
+    let (sender, opened) = sync_channel(1);
+    let opener = thread::Builder::new().name("opener".to_owned());
+    // After Ctrl-C nobody listens.
+    opener.spawn(move || drop(sender.send(work()))).map_err(Failure::error)?;
+    next(&opened)?.ok_or_else(|| Failure::error("the thread that opens the data panicked"))
 }

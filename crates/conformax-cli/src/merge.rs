@@ -10,6 +10,7 @@ use crate::calibrate;
 use crate::console::Console;
 use crate::evaluate::{self, JudgingArgs};
 use crate::failure::Failure;
+use crate::interrupt;
 use crate::numbers::parts;
 
 /// Put together what `calibrate --partial` or `evaluate --partial` wrote, in any order.
@@ -88,7 +89,8 @@ fn whole(paths: &[PathBuf]) -> Result<Part, Failure> {
     let mut whole: Option<Part> = None;
     let mut before: Vec<(u64, &PathBuf)> = Vec::new();
     for path in paths {
-        let part = Part::read(path)?;
+        let named = path.clone();
+        let part = interrupt::opening(move || Part::read(&named))??;
         // Whatever it is called, a part that is there already would count its rows twice.
         let sum = part.fingerprint().map_err(|problem| Error::new(path, problem))?;
         if let Some((_, other)) = before.iter().find(|(other, _)| *other == sum) {

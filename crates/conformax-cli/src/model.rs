@@ -9,6 +9,7 @@ use conformax_io::{
 
 use crate::args::DataArgs;
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// A model and the file it was read from.
 pub(crate) struct Loaded {
@@ -18,7 +19,9 @@ pub(crate) struct Loaded {
 
 impl Loaded {
     pub(crate) fn read(path: &Path) -> Result<Self, Failure> {
-        Ok(Self { path: path.to_owned(), model: Model::read(path)? })
+        let named = path.to_owned();
+        let model = interrupt::opening(move || Model::read(&named))??;
+        Ok(Self { path: path.to_owned(), model })
     }
 
     /// The levels asked for, or those of the file where none is.
@@ -83,7 +86,8 @@ impl Loaded {
             Scheme::Groups(_) | Scheme::LabelWeights(_) | Scheme::Risk(_) => {}
         }
         adjust(&mut options);
-        let source = Source::open(&data.data()?, &options)?;
+        let data = data.data()?;
+        let source = interrupt::opening(move || Source::open(&data, &options))??;
         self.model.expect_classes(&source)?;
         Ok(source)
     }

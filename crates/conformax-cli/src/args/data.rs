@@ -8,6 +8,7 @@ use conformax_io::{
 };
 
 use crate::failure::Failure;
+use crate::interrupt;
 
 /// Data and how to read it.
 #[derive(Args, Clone, Debug)]
@@ -96,7 +97,9 @@ impl DataArgs {
     ) -> Result<Source, Failure> {
         let mut options = self.options(labels, self.read_names()?);
         adjust(&mut options);
-        Source::open(&self.data()?, &options).map_err(|error| self.of_names(error, options.names.as_ref()))
+        let (data, names) = (self.data()?, options.names.clone());
+        let opened = interrupt::opening(move || Source::open(&data, &options))?;
+        opened.map_err(|error| self.of_names(error, names.as_ref()))
     }
 
     /// The error of a file of names, where there are not as many as there are classes.

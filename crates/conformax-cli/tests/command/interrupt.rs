@@ -53,6 +53,28 @@ fn leaves_no_half_written_file() {
     }
 }
 
+/// Whoever writes into the pipe may take their time for the first row.
+#[test]
+fn ends_before_a_silent_pipe_says_anything() {
+    set_signals();
+    let folder = Folder::with_model();
+    let before = folder.names();
+    for words in
+        ["calibrate - -o other.json", "evaluate model.json - --partial -o part", "merge - -o other.json"]
+    {
+        let mut child = folder.command(words).stdin(Stdio::piped()).spawn().unwrap();
+        let stdin = child.stdin.take().unwrap();
+        wait_until(&mut [&mut child], || folder.names().len() > before.len());
+        stop(&child, "-INT");
+        let output = child.wait_with_output().unwrap();
+        drop(stdin);
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words}: {err}");
+        assert!(err.contains("interrupted; no output was written"), "{words}: {err}");
+        assert_eq!(folder.names(), before, "{words}");
+    }
+}
+
 #[test]
 fn ends_a_comparison_that_is_still_reading() {
     set_signals();
