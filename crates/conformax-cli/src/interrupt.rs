@@ -37,7 +37,7 @@ fn listen(mut told: impl FnMut() + Send + 'static) {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
     let Ok((mut signals, write)) = UnixStream::pair() else { return };
-    let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+    let thread = thread::Builder::new().name("signals".to_owned()).spawn(move || {
         // One at a time: two that came together are two.
         while signals.read_exact(&mut [0]).is_ok() {
             told();
