@@ -46,6 +46,23 @@ def data(arguments: list[str]) -> tuple[Rows, Rows]:
     return drawn(2_500, CLASSES, 5.0, seed=1), drawn(ROWS, CLASSES, 5.0, seed=0)
 
 
+def narrow(arguments: list[str]) -> tuple[Rows, Rows]:
+    """Ten classes: of each row of a file the nine likeliest and the true one, as in the library's own benchmark."""
+    if not arguments:
+        return drawn(20_000, NARROW_CLASSES, 5.0, seed=1), drawn(NARROW_ROWS, NARROW_CLASSES, 5.0, seed=0)
+    logits, labels = (np.load(path) for path in arguments)
+    every, places = np.arange(len(labels)), np.arange(len(labels)) % NARROW_CLASSES
+    others = logits.astype(np.float32)
+    true = others[every, labels].copy()
+    others[every, labels] = -np.inf
+    best = -np.sort(-others, axis=1)[:, : NARROW_CLASSES - 1]
+    few = np.stack([np.insert(row, place, own) for row, place, own in zip(best, places, true)])
+    half = len(few) // 2
+    tiles = -(-NARROW_ROWS // (len(few) - half))
+    given = np.tile(few[half:], (tiles, 1))[:NARROW_ROWS], np.tile(places[half:], tiles)[:NARROW_ROWS]
+    return (few[:half], places[:half].astype(np.uint32)), (given[0], given[1].astype(np.uint32))
+
+
 def drawn(rows: int, classes: int, lead: float, seed: int) -> Rows:
     rng = np.random.default_rng(seed)
     labels = rng.integers(classes, size=rows).astype(np.uint32)
@@ -81,8 +98,7 @@ def main() -> None:
     parser.add_argument("--command", help="a release build of the command, to be measured too")
     arguments = parser.parse_args()
     direct = binary()
-    narrow = tuple(drawn(rows, NARROW_CLASSES, 2.0, seed) for rows, seed in ((20_000, 1), (NARROW_ROWS, 0)))
-    for held, given in (data(arguments.files), narrow):
+    for held, given in (data(arguments.files), narrow(arguments.files)):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             files = []

@@ -13,6 +13,7 @@ mod evaluate;
 mod extend;
 mod floats;
 mod law;
+mod memory;
 mod partial;
 mod predict;
 mod probabilities;

@@ -8,6 +8,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::array::{AnyView, View, Width, with_view};
+use crate::memory::in_large_pages;
 use crate::score::{OwnedBeside, Score};
 use crate::work::{Rows, run};
 
@@ -187,9 +188,9 @@ struct Joined<N> {
 
 impl<N: Copy> Joined<N> {
     fn with_capacity(rows: usize) -> Self {
-        let mut offsets = Vec::with_capacity(rows + 1);
+        let mut offsets = in_large_pages(rows + 1);
         offsets.push(0);
-        Self { offsets, labels: Vec::with_capacity(rows), numbers: Vec::with_capacity(rows) }
+        Self { offsets, labels: in_large_pages(rows), numbers: in_large_pages(rows) }
     }
 
     fn append(&mut self, sets: &PredictionSets, numbers: &[N]) {
