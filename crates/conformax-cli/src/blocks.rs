@@ -1,8 +1,9 @@
 //! Going through a data set block by block, reading the next while the last is worked on.
 //!
 //! The reader is a thread that nobody waits for: one that hangs on a silent pipe must hold up neither an error
-//! nor Ctrl-C. Three blocks go round, so memory is bounded whatever the file. Logits that need no more than to be copied
-//! from their file are copied by the threads that work on them; where that is one thread, by the reader meanwhile.
+//! nor Ctrl-C. Three blocks go round, so memory is bounded whatever the file. Logits that need no more than to be
+//! copied from their file are copied by the threads that work on them; where that is one thread, by the reader
+//! meanwhile.
 
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

@@ -69,8 +69,8 @@ impl CalibrateArgs {
 }
 
 /// Bytes of logits that a thread takes of a block, which are as many as a chunk of the library has, and up to how many
-/// threads a block has some for. Rows are looked at once and nothing of a block is written, and a process that reads for
-/// some milliseconds would spend most of them on memory it has not touched before.
+/// threads a block has some for. Rows are looked at once and nothing of a block is written, and a process that reads
+/// for some milliseconds would spend most of them on memory it has not touched before.
 const BYTES_EACH: usize = 1 << 20;
 const THREADS: std::ops::RangeInclusive<usize> = 2..=8;
 

@@ -44,7 +44,8 @@ pub(crate) struct PlanArgs {
     #[arg(long, value_name = "C", value_parser = confidence)]
     confidence: Option<Alpha>,
     /// Calibration rows; repeat it to compare several.
-    #[arg(long, alias = "rows", value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, alias = "rows", value_name = "N", value_delimiter = ',')]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..))]
     n: Vec<u64>,
     /// How near to 1 - alpha coverage should be; repeat it to compare several.
     #[arg(long, value_name = "P", value_delimiter = ',')]

@@ -3,8 +3,8 @@
 //! A norm is a sum over lanes in the order of the row, so sums down a ranking have other bits as a rule. They have the
 //! same where nothing is rounded: logits are multiples of some power of two, `u`, so are gaps, and squares of gaps are
 //! multiples of `u²`. Below `2⁵³` of these every sum is exact, in whatever order. So the norms of the first labels are
-//! read off one walk down the ranking, and those of the next off a walk that keeps lanes apart, whose sums are exact for
-//! longer than their total is. What is left is summed up as the definition does it, many labels at a time.
+//! read off one walk down the ranking, and those of the next off a walk that keeps lanes apart, whose sums are exact
+//! for longer than their total is. What is left is summed up as the definition does it, many labels at a time.
 
 use super::element::Element;
 use super::gaps::{Order, SQUARES_ARE_SAFE, gap_norm};
@@ -63,8 +63,8 @@ impl Ranking<'_> {
             return 0;
         }
         let unit = common_unit(isa, self.logits);
-        // A sum that comes out below this has never been rounded: none of what it was made of is larger, and whatever is
-        // this large comes out so.
+        // A sum that comes out below this has never been rounded: none of what it was made of is larger, and whatever
+        // is this large comes out so.
         let limit = 9_007_199_254_740_992.0 * if order == Order::One { unit } else { unit * unit };
         if limit > 0.0 && limit < f64::INFINITY {
             self.walk(order, limit, sums);
@@ -236,8 +236,8 @@ impl<'a, 'b, F: Term> Summed<'a, 'b, F> {
         Self { ranking, places, classes, term, sums }
     }
 
-    /// A node for each label and, behind them, one for each lane: the first and the last of its labels come after it and
-    /// before it.
+    /// A node for each label and, behind them, one for each lane: the first and the last of its labels come after it
+    /// and before it.
     fn nodes(&self) -> Vec<Node> {
         const NONE: u32 = u32::MAX;
         let end = self.classes as u32;

@@ -1,7 +1,7 @@
 //! Bounds on the scores of all labels of a row at once, without ranking them.
 //!
-//! The row is cut into steps of one width `w`, from its maximum down. How many labels are above an edge `t`, and the sum
-//! of their gaps `P(t) = Σ (z − t)₊`, follow from a count and a sum per step. So do the squares, as
+//! The row is cut into steps of one width `w`, from its maximum down. How many labels are above an edge `t`, and the
+//! sum of their gaps `P(t) = Σ (z − t)₊`, follow from a count and a sum per step. So do the squares, as
 //! `Σ (z − t)₊² = 2 ∫ P`: `P` is convex, so trapezoids over it are no less, and each label makes them larger by `w²/4`
 //! at most. A label's score lies between those at the edges of its step, and closer bounds take its own place in it.
 //!
@@ -213,8 +213,8 @@ impl<'a> Step<'a> {
         let below = ticks - start.ticks;
         let gaps = start.gaps + start.labels * below;
         let squares = start.squares + below * (start.gaps + gaps);
-        // Gaps `(b − y)₊` to labels of the step itself, `y` below its start: a convex function of `y`, so their sum lies
-        // above that of as many labels at the mean, and below the chord from `b` at the start to 0 at the end.
+        // Gaps `(b − y)₊` to labels of the step itself, `y` below its start: a convex function of `y`, so their sum
+        // lies above that of as many labels at the mean, and below the chord from `b` at the start to 0 at the end.
         let least = larger(own * f64::from(STEP) - (all - start.labels) * (f64::from(STEP) - below), 0.0);
         let most = own * below;
         let margins = steps.margins;
